@@ -1,6 +1,6 @@
-"""Rows on their way to the kernels: chunk by chunk in the order of their visit, each packed (kernels/pack.cu) into one of a few
-places, while the kernels learn from the chunk before. Rows that live in the machine's memory pass through pinned buffers, which
-threads fill and the card empties by itself."""
+"""Rows on their way to the kernels: chunk by chunk in the order of their visit, each packed (kernels/pack.cu) into one of a
+few places, while the kernels learn from the chunk before. Rows that live in the machine's memory pass through pinned
+buffers, which threads fill and the card empties by itself."""
 
 from __future__ import annotations
 

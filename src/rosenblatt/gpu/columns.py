@@ -18,7 +18,7 @@ CHUNK = 1 << 16  # rows; a chunk of 1,024 features takes a quarter of a gigabyte
 _CLUSTERS = (16, 8, 4, 2, 1)  # thread blocks
 _COLUMNS = (1, 2, 4, 8)  # weight vectors
 _BLOCKS = (128, 64, 32, 16, 8)  # rows
-_TILES = {128: (8, 160), 64: (8, 96), 32: (4, 160), 16: (4, 96), 8: (4, 64)}  # side of a thread's tile of a Gram matrix, threads
+_TILES = {128: (8, 160), 64: (8, 96), 32: (4, 160), 16: (4, 96), 8: (4, 64)}  # side of a tile of a Gram matrix, threads
 _MOVE_BYTES = 16
 _STAGES = 3  # blocks of rows that a multiprocessor keeps
 
@@ -56,8 +56,8 @@ def shape_for(
 ) -> Shape | None:
     """Choose how so many weight vectors are spread over a card; None if no cluster can hold one.
 
-    The fastest by the cycles that steps were measured to take on an H200: a step costs its barriers and what is sent, the products
-    of each thread, and a wait for rows if more are copied than the memory delivers.
+    The fastest by the cycles that steps were measured to take on an H200: a step costs its barriers and what is sent, the
+    products of each thread, and a wait for rows if more are copied than the memory delivers.
 
     Parameters
     ----------
@@ -118,7 +118,7 @@ class Columns:
         self.layout = Layout(real, shape.block, shape.cluster, shape.width, chunk)
         binary, cluster, block = vectors == 1, shape.cluster, shape.block
         constants = {"CLUSTER": cluster, "COLUMNS": shape.columns, "BLOCK": block, "WIDTH": shape.width}
-        constants |= {"MULTIPLIERS": MULTIPLIERS, "BINARY": binary, "WEIGHTED": weighted}
+        constants |= {"MULTIPLIERS": MULTIPLIERS, "COPIERS": MULTIPLIERS, "BINARY": binary, "WEIGHTED": weighted}
         module = compiled(device, source_of("columns", real, rule, **constants))
         self.learn = Kernel(module, "learn_columns", shape.shared_bytes, cluster > 8)
         self.count = Kernel(module, "count_mistakes")
@@ -135,7 +135,8 @@ class Columns:
     @staticmethod
     def bytes_needed(shape: Shape, real: str, vectors: int, chunk: int) -> int:
         """Return the bytes that it takes on the card, beyond those of chunks and weights."""
-        return (3 * (chunk // shape.block) * gram_numbers(shape.block) + (vectors * chunk if vectors > 1 else 0)) * np.dtype(real).itemsize
+        grams, visits = 3 * (chunk // shape.block) * gram_numbers(shape.block), vectors * chunk if vectors > 1 else 0
+        return (grams + visits) * np.dtype(real).itemsize
 
     def prepare(self, chunks: Chunks, chunk: Chunk) -> None:
         """Make the Gram matrices of a chunk, in the stream of the chunks."""

@@ -1,5 +1,5 @@
-"""The kernels in kernels/*.cu, compiled for a rule, a type of weights and a layout when they are first needed. CuPy keeps what was
-compiled on disk, so that this takes a second once."""
+"""The kernels in kernels/*.cu, compiled for a rule, a type of weights and a layout when they are first needed. CuPy keeps
+what was compiled on disk, so that this takes a second once."""
 
 from __future__ import annotations
 
@@ -39,10 +39,10 @@ def source_of(name: str, real: str, rule: type | None = None, **constants: int) 
     defined = {"REAL": kind, "UNITS": units, "FIELDS": max(len(getattr(rule, "_fields", ())), 1), **constants}
     lines = [f"#define {word} {value if isinstance(value, str) else int(value)}" for word, value in defined.items()]
     step = "" if rule is None else step_source(rule)
-    return "\n".join([*lines, _read("prelude"), step, _read(name)])
+    return "\n".join([*lines, _kernel_text("prelude"), step, _kernel_text(name)])
 
 
-def _read(name: str) -> str:
+def _kernel_text(name: str) -> str:
     return (files("rosenblatt.gpu") / "kernels" / f"{name}.cu").read_text("utf-8")
 
 
@@ -94,26 +94,25 @@ class Gemm:
 
     def __init__(self, real: DTypeLike):
         blas, letter = cupy.cuda.cublas, "s" if np.dtype(real) == np.float32 else "d"
+        self.handle = _handle()
         self._one, self._zero = np.ones(1, real), np.zeros(1, real)
         self._gemm, self._batched = getattr(blas, f"{letter}gemm"), getattr(blas, f"{letter}gemmStridedBatched")
 
-    def __call__(
-        self, a: cupy.ndarray, b: cupy.ndarray, out: int, rows: int, vectors: int, width: int, stride: int | None = None
-    ) -> None:
-        """out (rows, vectors) = a (rows, width) @ b (vectors, width).T, of pointers to C-contiguous matrices; `stride` is
-        the distance from one row of a to the next."""
-        blas, handle = cupy.cuda.cublas, _handle()
+    def __call__(self, a: int, b: int, out: int, rows: int, vectors: int, width: int, pitch: int) -> None:
+        """out (rows, pitch), of which `vectors` columns are written, = a (rows, width) @ b (vectors, width).T; pointers to
+        C-contiguous matrices."""
+        blas = cupy.cuda.cublas
         self._gemm(
-            handle, blas.CUBLAS_OP_T, blas.CUBLAS_OP_N, vectors, rows, width, self._one.ctypes.data, b, width, a,
-            width if stride is None else stride, self._zero.ctypes.data, out, vectors,
+            self.handle, blas.CUBLAS_OP_T, blas.CUBLAS_OP_N, vectors, rows, width, self._one.ctypes.data, b, width, a,
+            width, self._zero.ctypes.data, out, pitch,
         )  # fmt: skip
 
     def grams(self, a: int, out: int, count: int, rows: int, width: int) -> None:
         """out[i] = a[i] @ a[i].T for so many matrices (rows, width)."""
-        blas, handle = cupy.cuda.cublas, _handle()
+        blas = cupy.cuda.cublas
         self._batched(
-            handle, blas.CUBLAS_OP_T, blas.CUBLAS_OP_N, rows, rows, width, self._one.ctypes.data, a, width, rows * width, a,
-            width, rows * width, self._zero.ctypes.data, out, rows, rows * rows, count,
+            self.handle, blas.CUBLAS_OP_T, blas.CUBLAS_OP_N, rows, rows, width, self._one.ctypes.data, a, width,
+            rows * width, a, width, rows * width, self._zero.ctypes.data, out, rows, rows * rows, count,
         )  # fmt: skip
 
 
@@ -123,6 +122,11 @@ def _handle() -> int:
     cupy.cuda.cublas.setMathMode(handle, cupy.cuda.cublas.CUBLAS_DEFAULT_MATH)
     cupy.cuda.cublas.setPointerMode(handle, cupy.cuda.cublas.CUBLAS_POINTER_MODE_HOST)
     return handle
+
+
+def address(array: cupy.ndarray, index: int) -> np.uintp:
+    """Where an element of an array lies, for a kernel; a view of the array would take ten times as long to make."""
+    return np.uintp(array.data.ptr + index * array.itemsize)
 
 
 def int32(value: int) -> np.int32:

@@ -80,7 +80,8 @@ class CudaCard:
                 array, kind = array.astype(np.float64), "float64"
             elif kind not in (*_FLOATS, "bfloat16"):
                 raise InvalidDataType(f"X must hold numbers; it is an array of {kind}", hint="convert it to float32")
-            if array.shape[1] > 1 and array.strides[1] != array.itemsize or array.size and array.strides[0] < 0:
+            in_rows = array.shape[1] < 2 or array.strides[1] == array.itemsize
+            if not in_rows or (array.size and array.strides[0] < 0):
                 self.require(array.nbytes, "the rows of X, which must be copied one behind the other,")
                 array = cupy.ascontiguousarray(array)
         return CudaArray(array, kind)
@@ -180,7 +181,7 @@ class CudaCard:
                 x = cupy.ascontiguousarray(piece.astype(real, copy=False))
                 out = cupy.empty((len(x), len(w)), real)
                 if out.size and x.shape[1]:
-                    multiply(x.data.ptr, w.data.ptr, out.data.ptr, len(x), len(w), x.shape[1])
+                    multiply(x.data.ptr, w.data.ptr, out.data.ptr, len(x), len(w), x.shape[1], len(w))
                 else:
                     out[...] = 0
                 found.append((out + constant).get())
@@ -316,5 +317,3 @@ class CudaRun:
     def _down(self, array: cupy.ndarray, to: NDArray) -> None:
         """The same, back into the array that it came from."""
         to[...] = array[:, : len(to)].get().T.reshape(to.shape)
-
-

@@ -7,25 +7,25 @@ import cupy
 import numpy as np
 
 from rosenblatt.gpu.chunks import EXAMPLE_BYTES, Chunk, Chunks, Layout
-from rosenblatt.gpu.compiling import Gemm, Kernel, compiled, int32, source_of
+from rosenblatt.gpu.compiling import Gemm, Kernel, address, compiled, int32, source_of
 
 PANEL = 512  # rows that are scored with the same weights, and then put right by their Gram matrix
 LONGEST_PANEL = 4096  # rows of a batch that are decided on at once
 CHUNK = 1 << 14
-_MOST_WARPS = 16  # where scores stay in the card's memory
+_FEWEST_WARPS = 8  # where scores stay in the card's memory
 
 
-def _rows_at_once(classes: int, size: int, panel: int, limit: int) -> tuple[int, int]:
-    """(rows whose scores fit the memory of a multiprocessor, 0 if not even two do; the bytes that a thread block asks for)."""
-    entries = 2 * panel * (24 if size == 8 else 16) + 8 * panel
-    for rows in (32, 16, 8, 4, 2):
-        if (needed := entries + rows * (panel + classes) * size) <= limit - 2048:
+def _rows_at_once(pitch: int, size: int, panel: int, limit: int) -> tuple[int, int]:
+    """(rows whose scores fit the memory of a multiprocessor twice, 0 if not even two do; the bytes to ask of it)."""
+    entries = 2 * panel * (32 if size == 8 else 16) + 8 * panel
+    for rows in (16, 8, 4, 2):
+        if (needed := entries + 2 * rows * (panel + pitch) * size) <= limit - 2048:
             return rows, needed
-    return 0, entries + _MOST_WARPS * panel * size
+    return 0, entries + 2 * _FEWEST_WARPS * panel * size
 
 
 def panel_rows(batch: int) -> int:
-    """The most rows of a panel: for a batch that is not too long, the next power of two, for kernels are compiled for each."""
+    """The most rows of a panel. Of a batch, the next power of two: kernels are compiled for each."""
     return PANEL if batch == 1 else min(1 << (batch - 1).bit_length(), LONGEST_PANEL)
 
 
@@ -58,9 +58,12 @@ class Panels:
         self.vectors, self.joint, self.batch, self.mean = vectors, joint, batch, mean
         self.panel = panel_rows(batch)
         self.layout = self.layout_for(real, features, batch)
+        units = 16 // np.dtype(real).itemsize
+        self.pitch = -(-vectors // units) * units  # of the scores of a row
         limit = cupy.cuda.Device(device).attributes["MaxSharedMemoryPerBlockOptin"]
-        self.warps, shared_bytes = _rows_at_once(vectors, np.dtype(real).itemsize, self.panel, limit)
-        constants = {"PANEL": self.panel, "WARPS": self.warps or _MOST_WARPS, "STAGED": self.warps > 0}
+        self.warps, shared_bytes = _rows_at_once(self.pitch, np.dtype(real).itemsize, self.panel, limit)
+        warps = self.warps or _FEWEST_WARPS
+        constants = {"PANEL": self.panel, "WARPS": warps, "COPIERS": 32 * warps, "STAGED": self.warps > 0}
         module = compiled(device, source_of("panels", real, rule, **constants))
         names = ("decide_columns", "decide_batch", "count_moves", "end_batch", "count_wrong")
         self.kernels = {name: Kernel(module, name) for name in names}
@@ -68,8 +71,9 @@ class Panels:
             self.kernels["decide_jointly"] = Kernel(module, "decide_jointly", shared_bytes)
         self.apply = Kernel(module, "apply_moves", 12 * self.panel)
         self.multiply = Gemm(real)
-        self.scores = cupy.empty(self.panel * vectors, real)
+        self.scores = cupy.full(self.panel * self.pitch, -np.inf, real)
         self.tau = cupy.zeros(vectors * self.panel)
+        self.last = cupy.full(vectors, -1, np.int32)  # entries of decide_jointly
         self.moves = cupy.zeros(vectors)  # of each counter in a batch
         self.grams: dict[int, cupy.ndarray] = {}
         self.next: cupy.ndarray | None = None  # the weights after a batch of several panels
@@ -89,7 +93,7 @@ class Panels:
         panel = panel_rows(batch)
         grams = 3 * layout.chunk * PANEL if batch == 1 else 0
         twice = 2 * vectors * layout.width if batch > panel else 0
-        return (grams + panel * vectors + twice) * np.dtype(layout.real).itemsize + 8 * vectors * (panel + 1)
+        return (grams + panel * (vectors + 4) + twice) * np.dtype(layout.real).itemsize + 8 * vectors * (panel + 1)
 
     def prepare(self, chunks: Chunks, chunk: Chunk) -> None:
         """Make the Gram matrices of a chunk, in the stream of the chunks."""
@@ -115,29 +119,30 @@ class Panels:
         width = self.layout.width
         for first in range(0, chunk.rows, PANEL):
             rows = min(PANEL, chunk.rows - first)
-            x = chunk.packed[first * width :]
-            examples = chunk.examples[first * EXAMPLE_BYTES :]
-            gram = self.grams[chunk.place][first * PANEL :]
+            x, examples = address(chunk.packed, first * width), address(chunk.examples, first * EXAMPLE_BYTES)
+            gram = address(self.grams[chunk.place], first * PANEL)
             self._score(x, weights, rows)
             position = np.int64(chunk.position + first)
-            known = (self.scores, gram, examples, int32(rows), int32(self.vectors), position, rule, self.tau, tallies)
+            shape = (int32(rows), int32(self.vectors), int32(self.pitch))
+            known = (self.scores, gram, examples, *shape, position, rule, self.tau, tallies)
             if self.joint:
-                self.kernels["decide_jointly"](1, 32 * (self.warps or _MOST_WARPS), *known, counts)
+                self.kernels["decide_jointly"](1, 32 * (self.warps or _FEWEST_WARPS), *known, self.last, counts)
             else:
                 self.kernels["decide_columns"](self.vectors, 32, *known, counts)
                 self._count_wrong(examples, rows, position, counts)
             self._move(x, rows, weights, drift, None, clock + int(position), 1)
 
-    def _score(self, x: cupy.ndarray, weights: cupy.ndarray, rows: int) -> None:
-        self.multiply(x.data.ptr, weights.data.ptr, self.scores.data.ptr, rows, self.vectors, self.layout.width)
+    def _score(self, x: np.uintp, weights: cupy.ndarray, rows: int) -> None:
+        width = self.layout.width
+        self.multiply(int(x), weights.data.ptr, self.scores.data.ptr, rows, self.vectors, width, self.pitch)
 
-    def _count_wrong(self, examples: cupy.ndarray, rows: int, position: np.int64, counts: cupy.ndarray) -> None:
-        known = (self.scores, examples, int32(rows), int32(self.vectors), position, counts)
+    def _count_wrong(self, examples: np.uintp, rows: int, position: np.int64, counts: cupy.ndarray) -> None:
+        known = (self.scores, examples, int32(rows), int32(self.vectors), int32(self.pitch), position, counts)
         self.kernels["count_wrong"](-(-rows // 8), 256, *known)
 
     def _move(
         self,
-        x: cupy.ndarray,
+        x: np.uintp,
         rows: int,
         weights: cupy.ndarray,
         drift: cupy.ndarray | None,
@@ -164,14 +169,15 @@ class Panels:
         met, left, drift = weights
         for first in range(part.start, part.stop, self.panel):
             rows = min(self.panel, part.stop - first)
-            x = chunk.packed[first * self.layout.width :]
-            examples = chunk.examples[first * EXAMPLE_BYTES :]
+            x = address(chunk.packed, first * self.layout.width)
+            examples = address(chunk.examples, first * EXAMPLE_BYTES)
             self._score(x, met, rows)
             if counts is not None:
                 self._count_wrong(examples, rows, np.int64(chunk.position + first), counts)
-            columns, joint = int32(self.vectors), int32(self.joint)
+            columns, pitch, joint = int32(self.vectors), int32(self.pitch), int32(self.joint)
             known = (examples, int32(rows))
-            self.kernels["decide_batch"](-(-rows // 8), 256, self.scores, *known, columns, joint, rule, self.tau, tallies)
+            decided = (columns, pitch, joint, rule, self.tau, tallies)
+            self.kernels["decide_batch"](-(-rows // 8), 256, self.scores, *known, *decided)
             if act != "move":
                 counters = 1 if self.joint else self.vectors
                 self.kernels["count_moves"](counters, 256, self.tau, *known, joint, self.moves)

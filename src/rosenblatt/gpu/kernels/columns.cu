@@ -8,7 +8,8 @@
 //   decide    a warp adds them up, always in the same order, and goes through the scores in the order of the rows: at a move τ of row i it adds
 //             τ·gram[i][j] to the score of each later row j. All thread blocks decide the same from the same numbers, so moves are
 //             not sent. Meanwhile multipliers take their part of the next rows into registers;
-//   move      each thread block adds τ times the rows that moved to its slices of the weights.
+//   move      each thread block adds τ times the rows that moved to its slices of the weights; the warps that decide do so for what
+//             their average needs.
 //
 // Rows, Gram matrices and labels of blocks to come are copied meanwhile.
 
@@ -18,6 +19,9 @@
 #define OF_A_THREAD ((VECTORS + SHARES - 1) / SHARES)
 #define AT_ONCE (BLOCK < 32 ? BLOCK : 32)
 #define STAGES 3  // of rows; Gram matrices have two
+
+// Whether it is neither 0 nor −0, by its bits: comparing doubles takes longer.
+__device__ __forceinline__ bool is_step(double tau) { return (__double_as_longlong(tau) << 1) != 0; }
 
 struct Move {
     double tau;  // with the sign of the label
@@ -61,7 +65,9 @@ extern "C" __global__ void OF_A_CLUSTER __launch_bounds__(THREADS, 1) learn_colu
     double *my_drift = (double *)(moves + COLUMNS * BLOCK);  // [COLUMNS][WIDTH]
     REAL *my_w = (REAL *)(my_drift + (drift ? COLUMNS * WIDTH : 0));  // [COLUMNS][WIDTH]
     REAL *sums = my_w + COLUMNS * WIDTH;  // [COLUMNS][SHARES][BLOCK]
+#if CLUSTER > 1
     REAL *sent = sums + COLUMNS * MULTIPLIERS;  // [2][CLUSTER][COLUMNS][BLOCK]
+#endif
     __shared__ int found[COLUMNS];
     __shared__ Arrival rows_here[STAGES], grams_here[2], sums_here[2];
 
@@ -134,7 +140,11 @@ extern "C" __global__ void OF_A_CLUSTER __launch_bounds__(THREADS, 1) learn_colu
                 sums[c * MULTIPLIERS + thread] = total;
             }
 #if CLUSTER > 1
-            barrier_of_multipliers();
+            if (drift) {
+                asm volatile("bar.sync 2, %0;" ::"n"(THREADS) : "memory");  // those who decide are through with the last rows
+                if (block > 0) copy_rows(block - 1 + STAGES);
+            } else
+                barrier_of_multipliers();
             REAL *to = sent + ((block & 1) * CLUSTER + rank) * COLUMNS * BLOCK;
             for (int e = thread; e < CLUSTER * COLUMNS * BLOCK / UNITS; e += MULTIPLIERS) {
                 const int at = e % (COLUMNS * BLOCK / UNITS) * UNITS;
@@ -153,41 +163,26 @@ extern "C" __global__ void OF_A_CLUSTER __launch_bounds__(THREADS, 1) learn_colu
             await(&grams_here[block & 1], block >> 1);
 #endif
             __syncthreads();  // the sums are there
+            if (drift && block > 0) copy_rows(block - 1 + STAGES);
 #endif
             if (block + 1 < blocks) take_rows(block + 1);
             __syncthreads();  // the decisions are made
             copy_grams(block + 2);
-            for (int e = thread; e < (drift ? 2 : 1) * COLUMNS * VECTORS; e += MULTIPLIERS) {  // move
-                const int c = e / VECTORS % COLUMNS, j = e % VECTORS, some = found[c];
+            for (int e = thread; e < COLUMNS * VECTORS; e += MULTIPLIERS) {  // move
+                const int c = e / VECTORS, j = e % VECTORS, some = found[c];
                 const Move *of_column = moves + c * BLOCK;
-                const Vector *all = (const Vector *)x + j;
-                if (e < COLUMNS * VECTORS) {
-                    Vector sum = ((Vector *)my_w)[e];
+                Vector sum = ((Vector *)my_w)[e];
 #pragma unroll 4
-                    for (int q = 0; q < some; q++) {
-                        const REAL by = (REAL)of_column[q].tau;
-                        const Vector a = all[of_column[q].row * VECTORS];
+                for (int q = 0; q < some; q++) {
+                    const REAL by = (REAL)of_column[q].tau;
+                    const Vector a = ((const Vector *)x)[of_column[q].row * VECTORS + j];
 #pragma unroll
-                        for (int u = 0; u < UNITS; u++) sum.at[u] = fma(by, a.at[u], sum.at[u]);
-                    }
-                    ((Vector *)my_w)[e] = sum;
-                } else if (some) {
-                    double *at = my_drift + c * WIDTH + j * UNITS, sum[UNITS];
-#pragma unroll
-                    for (int u = 0; u < UNITS; u++) sum[u] = at[u];
-#pragma unroll 4
-                    for (int q = 0; q < some; q++) {
-                        const double due = of_column[q].tau * (double)(clock + position + block * BLOCK + of_column[q].row);
-                        const Vector a = all[of_column[q].row * VECTORS];
-#pragma unroll
-                        for (int u = 0; u < UNITS; u++) sum[u] = fma(due, (double)a.at[u], sum[u]);
-                    }
-#pragma unroll
-                    for (int u = 0; u < UNITS; u++) at[u] = sum[u];
+                    for (int u = 0; u < UNITS; u++) sum.at[u] = fma(by, a.at[u], sum.at[u]);
                 }
+                ((Vector *)my_w)[e] = sum;
             }
             barrier_of_multipliers();
-            copy_rows(block + STAGES);
+            if (!drift) copy_rows(block + STAGES);  // else those who decide may not be through with these rows
         }
     } else {
         const int c = thread / 32 - MULTIPLIERS / 32, column = first_column + c;
@@ -204,6 +199,7 @@ extern "C" __global__ void OF_A_CLUSTER __launch_bounds__(THREADS, 1) learn_colu
             REAL sign[GROUPS], score[GROUPS] = {};  // of a row, and its score times the sign
             double length[GROUPS], share[GROUPS], tau[GROUPS];
 #if CLUSTER > 1
+            if (drift) asm volatile("bar.arrive 2, %0;" ::"n"(THREADS) : "memory");
             if (c == 0 && lane == 0) announce(&sums_here[block & 1], CLUSTER * COLUMNS * BLOCK * sizeof(REAL));
 #else
             __syncthreads();  // the sums are there
@@ -243,16 +239,15 @@ extern "C" __global__ void OF_A_CLUSTER __launch_bounds__(THREADS, 1) learn_colu
                 int next = g * 32 + lane < live ? 0 : 32;
                 if (moved) decide(g);
                 while (true) {
-                    const unsigned moving = __ballot_sync(WHOLE_WARP, tau[g] != 0.0 && lane >= next);
+                    const unsigned moving = __ballot_sync(WHOLE_WARP, is_step(tau[g]) && lane >= next);
                     if (!moving) break;
                     const int i = __ffs(moving) - 1;
                     const REAL *products = gram + first_of_group(g) + i * (BLOCK - 32 * g) + lane;
-                    const double by_row = __shfl_sync(WHOLE_WARP, sign[g] > 0 ? tau[g] : -tau[g], i);
-                    const REAL by = (REAL)by_row;
+                    const REAL by = __shfl_sync(WHOLE_WARP, sign[g] * (REAL)tau[g], i);
+                    if (lane == i) moves[c * BLOCK + moved] = Move{sign[g] > 0 ? tau[g] : -tau[g], g * 32 + i, 0};
                     if (lane > i && lane < AT_ONCE) score[g] = fma(sign[g] * by, products[0], score[g]);
 #pragma unroll
                     for (int h = g + 1; h < GROUPS; h++) score[h] = fma(sign[h] * by, products[32 * (h - g)], score[h]);
-                    if (lane == 0) moves[c * BLOCK + moved] = Move{by_row, g * 32 + i, 0};
                     moved++;
                     next_update += 1.0;
                     next = max(next, i + 1);
@@ -270,6 +265,23 @@ extern "C" __global__ void OF_A_CLUSTER __launch_bounds__(THREADS, 1) learn_colu
                     if (!BINARY) visits[(int64)column * rows + first + row] = sign[g] * score[g];
                 }
             }
+            if (drift)
+                for (int j = lane; j < VECTORS && moved; j += 32) {
+                    const Vector *x = (const Vector *)(stored_rows + (block % STAGES) * BLOCK * WIDTH) + j;
+                    double *at = my_drift + c * WIDTH + j * UNITS, sum[UNITS];
+#pragma unroll
+                    for (int u = 0; u < UNITS; u++) sum[u] = at[u];
+#pragma unroll 4
+                    for (int q = 0; q < moved; q++) {
+                        const Move move = moves[c * BLOCK + q];
+                        const double due = move.tau * (double)(clock + position + first + move.row);
+                        const Vector a = x[move.row * VECTORS];
+#pragma unroll
+                        for (int u = 0; u < UNITS; u++) sum[u] = fma(due, (double)a.at[u], sum[u]);
+                    }
+#pragma unroll
+                    for (int u = 0; u < UNITS; u++) at[u] = sum[u];
+                }
         }
         if (lane == 0 && rank == 0 && used) {
             tallies[column] = (int64)(next_update - 1.0);

@@ -2,9 +2,9 @@
 // cannot hold. The kernels here decide, and note each move as tau[column][row of the panel], 0 where there is none; `apply_moves` then
 // adds the rows to the weights and sets tau to 0 again.
 //
-// scores is [row of the panel][class]; gram is [row][row], symmetric.
+// scores is [row of the panel][pitch], of which the first are the classes; gram is [row][row], symmetric.
 
-struct Entry {  // what a move does to the scores of later rows in one column
+struct alignas(16) Entry {  // what a move does to the scores of later rows in one column
     REAL add;  // τ, or −τ in the column that loses
     int column;
     int row;  // of the panel
@@ -17,123 +17,177 @@ struct Choice {
     int rival;
 };
 
-template <typename SCORE> __device__ __forceinline__ int best_by_shuffles(SCORE &best, int of_lane) {
-#pragma unroll
-    for (int distance = 16; distance > 0; distance >>= 1) {
-        const SCORE value = __shfl_xor_sync(WHOLE_WARP, best, distance);
-        const int other = __shfl_xor_sync(WHOLE_WARP, of_lane, distance);
-        if (other >= 0 && (of_lane < 0 || value > best || (value == best && other < of_lane))) of_lane = other, best = value;
-    }
-    return of_lane;
-}
+#define LOWEST (-INFINITE)
 
-// The class with the highest score of those that the lanes name (−1: none), the lowest if there are several; `best` becomes its score.
-__device__ __forceinline__ int best_of_warp(float &best, int of_lane) {
+// The highest of the numbers of 32 lanes.
+__device__ __forceinline__ float highest_of_warp(float value) {
 #if __CUDA_ARCH__ >= 800
-    const int bits = __float_as_int(best + 0.0f);  // −0 becomes 0
-    const unsigned key = of_lane < 0 ? 0u : (unsigned)bits ^ (bits < 0 ? 0xffffffffu : 0x80000000u);  // in the order of floats
+    const int bits = __float_as_int(value + 0.0f);  // −0 becomes 0
+    const unsigned key = (unsigned)bits ^ (bits < 0 ? 0xffffffffu : 0x80000000u);  // in the order of floats
     const unsigned highest = __reduce_max_sync(WHOLE_WARP, key);
-    const unsigned first = __reduce_min_sync(WHOLE_WARP, key == highest && of_lane >= 0 ? (unsigned)of_lane : 0xffffffffu);
-    best = __int_as_float((int)(highest ^ (highest & 0x80000000u ? 0x80000000u : 0xffffffffu)));
-    return (int)first;
+    return __int_as_float((int)(highest ^ (highest & 0x80000000u ? 0x80000000u : 0xffffffffu)));
 #else
-    return best_by_shuffles(best, of_lane);
+#pragma unroll
+    for (int distance = 16; distance > 0; distance >>= 1)
+        value = fmaxf(value, __shfl_xor_sync(WHOLE_WARP, value, distance));
+    return value;
 #endif
 }
-__device__ __forceinline__ int best_of_warp(double &best, int of_lane) { return best_by_shuffles(best, of_lane); }
+__device__ __forceinline__ double highest_of_warp(double value) {
+#pragma unroll
+    for (int distance = 16; distance > 0; distance >>= 1) value = fmax(value, __shfl_xor_sync(WHOLE_WARP, value, distance));
+    return value;
+}
 
-// One decision among all classes, for one thread block. A warp takes a row, WARPS rows at a time, whose scores and products it keeps in
-// the memory of the multiprocessor if that is STAGED, else in the card's. Lane l alone reads and writes the classes l, l + 32, … while
-// rows of the same group are put right; before that, a column belongs to the lane that finds its first entry.
+__device__ __forceinline__ int least_of_warp(int value) {
+#if __CUDA_ARCH__ >= 800
+    return __reduce_min_sync(WHOLE_WARP, value);
+#else
+#pragma unroll
+    for (int distance = 16; distance > 0; distance >>= 1) value = min(value, __shfl_xor_sync(WHOLE_WARP, value, distance));
+    return value;
+#endif
+}
+
+// The scores of a row: `pitch` numbers, behind those of the classes LOWEST. Lane l looks after the vectors l, l + 32, ….
+__device__ __forceinline__ int lane_of(int column) { return column / UNITS & 31; }
+
+__device__ __forceinline__ REAL highest_of_lane(const REAL *scores, int pitch) {
+    REAL highest = (REAL)LOWEST;
+#pragma unroll 8
+    for (int v = threadIdx.x & 31; v < pitch / UNITS; v += 32) {
+        const Vector some = ((const Vector *)scores)[v];
+#pragma unroll
+        for (int u = 0; u < UNITS; u++) highest = some.at[u] > highest ? some.at[u] : highest;
+    }
+    return highest;
+}
+
+// The first class whose score is `best`, which is the highest of the warp.
+__device__ __forceinline__ int first_with(REAL best, REAL of_lane, const REAL *scores, int pitch) {
+    int first = 0x7fffffff;
+    if (of_lane == best)
+#pragma unroll 8
+        for (int v = threadIdx.x & 31; v < pitch / UNITS; v += 32) {
+            const Vector some = ((const Vector *)scores)[v];
+#pragma unroll
+            for (int u = UNITS - 1; u >= 0; u--)
+                if (some.at[u] == best) first = min(first, v * UNITS + u);
+        }
+    return least_of_warp(first);
+}
+
+// One decision among all classes, for one thread block. A warp takes a row, WARPS rows at a time; their Gram matrix and, if STAGED, their
+// scores are copied to the memory of the multiprocessor while the rows before are decided. Of its label a row keeps the score apart.
+// `last` is the last entry of each column, −1 if there is none, as it is for all of them before and after.
 extern "C" __global__ void __launch_bounds__(32 * WARPS, 1) decide_jointly(
-    REAL *scores, const REAL *gram, const Example *examples, int rows, int classes, int64 position, const double *rule,
-    double *tau, int64 *tallies, Counts *counts
+    REAL *scores, const REAL *gram, const Example *examples, int rows, int classes, int pitch, int64 position,
+    const double *rule, double *tau, int64 *tallies, int *last, Counts *counts
 ) {
     extern __shared__ __align__(16) unsigned char memory[];
-    Entry *entries = (Entry *)memory;  // [2 · PANEL]
+    REAL *stored_products = (REAL *)memory;  // [2][WARPS][PANEL]
+    REAL *stored_scores = stored_products + 2 * WARPS * PANEL;  // [2][WARPS][pitch]
+    Entry *entries = (Entry *)(stored_scores + (STAGED ? 2 * WARPS * pitch : 0));  // [2 · PANEL]
     int *before = (int *)(entries + 2 * PANEL);  // [2 · PANEL]: the entry before of the same column, −1 if there is none
-    REAL *products = (REAL *)(before + 2 * PANEL) + (threadIdx.x >> 5) * PANEL;  // [WARPS][PANEL]
-    REAL *staged = (REAL *)(before + 2 * PANEL) + WARPS * PANEL + (threadIdx.x >> 5) * classes;  // [WARPS][classes]
     __shared__ Choice chosen[WARPS];
     __shared__ int moving[2][32];
     __shared__ int wrong;
+    __shared__ Arrival here[2];
     const int lane = threadIdx.x & 31, warp = threadIdx.x >> 5;
     const int64 tally = tallies[0];
-    double fields[FIELDS];
+    double next_update = (double)(tally + 1), fields[FIELDS];
     int made = 0, linked = 0;  // moves of this panel so far; entries that know the one before
+
+    auto copy_group = [&](int group) {
+        if (group * WARPS < rows) {
+            const unsigned of_products = WARPS * PANEL * sizeof(REAL), of_scores = STAGED ? WARPS * pitch * sizeof(REAL) : 0;
+            Arrival *arrival = &here[group & 1];
+            copy(stored_products + (group & 1) * WARPS * PANEL, gram + (int64)group * WARPS * PANEL, of_products, arrival);
+            if (STAGED)
+                copy(stored_scores + (group & 1) * WARPS * pitch, scores + (int64)group * WARPS * pitch, of_scores, arrival);
+            end_copies(arrival, of_products + of_scores);
+        }
+    };
+
 #pragma unroll
     for (int f = 0; f < FIELDS; f++) fields[f] = rule[f];
-    if (threadIdx.x == 0) wrong = 0;
-    if (threadIdx.x < 64) moving[threadIdx.x >> 5][lane] = 0;
-    for (int first = 0; first < rows; first += WARPS) {
+    if (threadIdx.x == 0) {
+        wrong = 0;
+        set_up(&here[0]);
+        set_up(&here[1]);
+        publish_set_up();
+    }
+    if (threadIdx.x < 32) moving[0][lane] = moving[1][lane] = 0;
+    __syncthreads();
+    copy_group(0);
+    for (int first = 0, group = 0; first < rows; first += WARPS, group++) {
         const int row = first + warp;
         const bool live = row < rows;
         const Example example = examples[live ? row : 0];
-        REAL *mine = STAGED ? staged : scores + (int64)(live ? row : 0) * classes;
+        const REAL *products = stored_products + ((group & 1) * WARPS + warp) * PANEL;
+        REAL *mine = STAGED ? stored_scores + ((group & 1) * WARPS + warp) * pitch : scores + (int64)(live ? row : 0) * pitch;
+        const double share = example.weight * example.of_class, twice = 2.0 * example.length;
         double m = 0.0, by = 0.0;
-        REAL own = 0, best = 0, lane_best = 0;  // the score of the label, the highest other one, and that of the lane's classes
-        int rival = -1, lane_rival = -1;
+        REAL own = 0, best = 0, of_lane = 0;  // the score of the label, the highest other one, and that of the lane
+        int rival = -1;  // the class with the highest one, −1 if it is not known
 
-        auto find_best_of_lane = [&]() {
-            lane_rival = -1;
-#pragma unroll 8
-            for (int k = lane; k < classes; k += 32) {
-                const REAL value = mine[k];
-                if (k != example.label && (lane_rival < 0 || value > lane_best)) lane_rival = k, lane_best = value;
-            }
-        };
         auto decide = [&]() {
-            best = lane_best;
-            rival = best_of_warp(best, lane_rival);
-            m = rival < 0 ? INFINITE : (double)own - (double)best;
-            by = rival < 0 ? 0.0 : step(fields, m, 2.0 * example.length, (double)(tally + made + 1), true);
-            by *= example.weight * example.of_class;
+            best = highest_of_warp(of_lane);
+            m = (double)own - (double)best;
+            by = classes < 2 ? 0.0 : share * step(fields, m, twice, next_update, true);
+            if (by != 0.0) {
+                if (rival < 0) rival = first_with(best, of_lane, mine, pitch);
+                if (lane == 0) chosen[warp] = Choice{by, example.label, rival};
+            }
         };
-        auto set_score = [&](int column, REAL value) {  // whether the best of the lane must be found again
-            mine[column] = value;
-            if (column == example.label) own = value;
-            if (column == example.label || (column == lane_rival && !(value >= lane_best))) return column == lane_rival;
-            if (lane_rival < 0 || value > lane_best || column == lane_rival || (value == lane_best && column < lane_rival))
-                lane_rival = column, lane_best = value;
-            return false;
+        auto add_to = [&](int column, REAL add, bool &again, bool &rises) {
+            if (column == example.label)
+                own += add;
+            else if (lane == lane_of(column)) {
+                const REAL old = mine[column], now = old + add;
+                mine[column] = now;
+                again |= old == of_lane && now < old;  // the highest score of the lane must be found again
+                rises |= now >= best;
+                if (now > of_lane) of_lane = now;
+            }
         };
 
-        if (live) {
-            const REAL *of_row = gram + (int64)row * PANEL;
-            for (int i = lane; i < first + WARPS; i += 32) products[i] = of_row[i];
-            if (STAGED) {
-                const REAL *from = scores + (int64)row * classes;
-#pragma unroll 8
-                for (int k = lane; k < classes; k += 32) staged[k] = from[k];
-            }
-        }
-        for (int e = linked + warp; e < 2 * made; e += WARPS) {  // find the entry before of the same column
-            int found = -1;
-            for (int back = e - 1; back >= 0 && found < 0; back -= 32) {
-                const bool same = back >= lane && entries[back - lane].column == entries[e].column;
-                const unsigned all = __ballot_sync(WHOLE_WARP, same);
-                if (all) found = back - (__ffs(all) - 1);
-            }
-            if (lane == 0) {
+        copy_group(group + 1);
+        for (int e = linked + lane; warp == 0 && e - lane < 2 * made; e += 32) {  // find the entry before of the same column
+            const bool there = e < 2 * made;
+            const int column = there ? entries[e].column : -1 - lane;
+            const unsigned alike = __match_any_sync(WHOLE_WARP, column), earlier = alike & ((1u << lane) - 1);
+            const int found = earlier ? e - lane + 31 - __clz(earlier) : there ? last[column] : -1;
+            __syncwarp();
+            if (there) {
                 before[e] = found;
                 if (found >= 0) entries[found].next = e;
+                if (!(alike >> lane >> 1)) last[column] = e;
             }
+            __syncwarp();
         }
         linked = 2 * made;
+        await(&here[group & 1], group >> 1);
         __syncthreads();
         if (live) {
             for (int e = lane; e < linked; e += 32)  // what earlier moves of this panel have changed
                 if (before[e] < 0) {
-                    REAL score = mine[entries[e].column];
-                    for (int at = e; at >= 0; at = entries[at].next)
-                        score = fma(entries[at].add, products[entries[at].row], score);
-                    mine[entries[e].column] = score;
+                    Entry entry = entries[e];
+                    REAL score = fma(entry.add, products[entry.row], mine[entry.column]);
+                    const int column = entry.column;
+                    while (entry.next >= 0) {
+                        entry = entries[entry.next];
+                        score = fma(entry.add, products[entry.row], score);
+                    }
+                    mine[column] = score;
                 }
             __syncwarp();
-            find_best_of_lane();
             own = mine[example.label];
+            __syncwarp();
+            if (lane == 0) mine[example.label] = (REAL)LOWEST;
+            __syncwarp();
+            of_lane = highest_of_lane(mine, pitch);
             decide();
-            if (lane == 0) chosen[warp] = Choice{by, example.label, rival};
         }
         if (lane == 0) moving[0][warp] = live && by != 0.0;
         __syncthreads();
@@ -144,17 +198,16 @@ extern "C" __global__ void __launch_bounds__(32 * WARPS, 1) decide_jointly(
             const int i = __ffs(all) - 1;
             const Choice move = chosen[i];
             made++;
+            next_update += 1.0;
             next = i + 1;
             if (live && warp > i) {
                 const REAL add = (REAL)move.tau * products[first + i];
-                bool again = false;
-                if (lane == (move.label & 31)) again |= set_score(move.label, mine[move.label] + add);
-                if (lane == (move.rival & 31)) again |= set_score(move.rival, mine[move.rival] - add);
-                if (again) find_best_of_lane();
-                if (move.label == example.label || move.rival == example.label)
-                    own = __shfl_sync(WHOLE_WARP, own, example.label & 31);
+                bool again = false, rises = false;
+                add_to(move.label, add, again, rises);
+                add_to(move.rival, -add, again, rises);
+                if (again) of_lane = highest_of_lane(mine, pitch);
+                if (__any_sync(WHOLE_WARP, rises) || rival == move.label || rival == move.rival) rival = -1;
                 decide();
-                if (lane == 0) chosen[warp] = Choice{by, example.label, rival};
             }
             if (lane == 0) {
                 moving[turn ^ 1][warp] = live && warp > i && by != 0.0;
@@ -169,11 +222,12 @@ extern "C" __global__ void __launch_bounds__(32 * WARPS, 1) decide_jointly(
             __syncthreads();
         }
         if (live && lane == 0) {
-            if (!is_number(own) || (rival >= 0 && !is_number(best))) note_broken(counts, position + row);
+            if (!is_number(own) || (classes > 1 && !is_number(best))) note_broken(counts, position + row);
             if (!(m > 0.0)) atomicAdd(&wrong, 1);
         }
         __syncthreads();  // before `moving` is written again
     }
+    for (int e = threadIdx.x; e < linked; e += 32 * WARPS) last[entries[e].column] = -1;
     if (threadIdx.x == 0) {
         tallies[0] = tally + made;
         counts->mistakes += wrong;
@@ -183,7 +237,7 @@ extern "C" __global__ void __launch_bounds__(32 * WARPS, 1) decide_jointly(
 
 // Two classes, or each class against the rest: one warp a weight vector. Scores are brought up to date in place.
 extern "C" __global__ void decide_columns(
-    REAL *scores, const REAL *gram, const Example *examples, int rows, int columns, int64 position,
+    REAL *scores, const REAL *gram, const Example *examples, int rows, int columns, int pitch, int64 position,
     const double *rule, double *tau, int64 *tallies, Counts *counts
 ) {
     const int lane = threadIdx.x & 31, column = blockIdx.x;
@@ -195,7 +249,7 @@ extern "C" __global__ void decide_columns(
         const bool positive = example.label == (columns == 1 ? 1 : column);
         const double sign = positive ? 1.0 : -1.0;
         const double share = positive || columns == 1 ? example.weight * example.of_class : example.weight;
-        REAL score = live ? scores[(int64)row * columns + column] : (REAL)0;
+        REAL score = live ? scores[(int64)row * pitch + column] : (REAL)0;
         int next = 0;
         while (true) {
             double by = 0.0;
@@ -208,14 +262,14 @@ extern "C" __global__ void decide_columns(
             const REAL *products = gram + (int64)(first + i) * PANEL;
             if (live && lane > i) score = fma((REAL)by, products[row], score);
             for (int later = row + 32; later < rows; later += 32)
-                scores[(int64)later * columns + column] =
-                    fma((REAL)by, products[later], scores[(int64)later * columns + column]);
+                scores[(int64)later * pitch + column] =
+                    fma((REAL)by, products[later], scores[(int64)later * pitch + column]);
             if (lane == 0) tau[(int64)column * PANEL + first + i] = by;
             tally++;
             updates++;
             next = i + 1;
         }
-        if (live) scores[(int64)row * columns + column] = score;
+        if (live) scores[(int64)row * pitch + column] = score;
     }
     if (lane == 0) {
         tallies[column] = tally;
@@ -225,20 +279,23 @@ extern "C" __global__ void decide_columns(
 
 // The moves of rows that all meet the same weights: a batch, or a part of one. One warp a row; `joint` as above.
 extern "C" __global__ void decide_batch(
-    const REAL *scores, const Example *examples, int rows, int columns, int joint, const double *rule, double *tau,
-    const int64 *tallies
+    const REAL *scores, const Example *examples, int rows, int columns, int pitch, int joint, const double *rule,
+    double *tau, const int64 *tallies
 ) {
     const int lane = threadIdx.x & 31, row = blockIdx.x * (blockDim.x >> 5) + (threadIdx.x >> 5);
     if (row >= rows) return;
     const Example example = examples[row];
-    const REAL *mine = scores + (int64)row * columns;
+    const REAL *mine = scores + (int64)row * pitch;
     if (joint) {
-        REAL best = 0;
-        int rival = -1;
+        REAL of_lane = (REAL)LOWEST;
         for (int k = lane; k < columns; k += 32)
-            if (k != example.label && (rival < 0 || mine[k] > best)) rival = k, best = mine[k];
-        rival = best_of_warp(best, rival);
-        if (lane == 0 && rival >= 0) {
+            if (k != example.label && mine[k] > of_lane) of_lane = mine[k];
+        const REAL best = highest_of_warp(of_lane);
+        int rival = 0x7fffffff;
+        for (int k = lane; k < columns && rival == 0x7fffffff; k += 32)
+            if (k != example.label && mine[k] == best) rival = k;
+        rival = least_of_warp(rival);
+        if (lane == 0 && rival < columns) {
             const double m = (double)mine[example.label] - (double)best;
             const double by = example.weight * example.of_class *
                               step(rule, m, 2.0 * example.length, (double)(tallies[0] + 1), true);
@@ -284,11 +341,11 @@ extern "C" __global__ void end_batch(int counters, int64 *tallies, double *moves
 
 // Rows that were predicted wrong, and rows whose scores are not numbers, from the scores with which they were decided.
 extern "C" __global__ void count_wrong(
-    const REAL *scores, const Example *examples, int rows, int columns, int64 position, Counts *counts
+    const REAL *scores, const Example *examples, int rows, int columns, int pitch, int64 position, Counts *counts
 ) {
     const int lane = threadIdx.x & 31, row = blockIdx.x * (blockDim.x >> 5) + (threadIdx.x >> 5);
     if (row >= rows) return;
-    const REAL *mine = scores + (int64)row * columns;
+    const REAL *mine = scores + (int64)row * pitch;
     const int label = examples[row].label;
     bool wrong = false, broken = false;
     if (columns == 1)

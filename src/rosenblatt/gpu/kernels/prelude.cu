@@ -39,7 +39,7 @@ __device__ __forceinline__ unsigned shared_address(const void *pointer) {
     return (unsigned)__cvta_generic_to_shared(pointer);
 }
 
-#ifdef MULTIPLIERS
+#ifdef COPIERS
 // Copies from the card's memory to that of a multiprocessor, which go on while threads work, each of whole 16 bytes. An Arrival tells
 // when so many bytes are there as its round was announced to have. On older cards every thread copies a part, waits for all that it
 // has asked for, and a barrier must follow.
@@ -59,7 +59,7 @@ __device__ __forceinline__ void publish_set_up() {
 #endif
 }
 
-#define COPIER 32  // the thread that asks for copies: not the first, whose warp may have other work
+#define COPIER 32  // the thread that asks for copies on cards that have Arrivals: not the first, whose warp has other work
 
 // All threads that copy call it, with the same arguments.
 __device__ __forceinline__ void copy(void *to, const void *from, unsigned bytes, Arrival *arrival) {
@@ -70,7 +70,7 @@ __device__ __forceinline__ void copy(void *to, const void *from, unsigned bytes,
                      "l"(from), "r"(bytes), "r"(shared_address(arrival))
                      : "memory");
 #else
-    for (unsigned i = threadIdx.x; i < bytes / 16; i += MULTIPLIERS)
+    for (unsigned i = threadIdx.x; i < bytes / 16; i += COPIERS)
 #if __CUDA_ARCH__ >= 800
         asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(shared_address((int4 *)to + i)),
                      "l"((const int4 *)from + i)
