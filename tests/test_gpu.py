@@ -3,6 +3,7 @@
 import os
 import pickle
 import signal
+import sys
 
 import numpy as np
 import pytest
@@ -22,6 +23,7 @@ from rosenblatt.errors import (
     InvalidData,
     InvalidDataType,
     InvalidParameter,
+    MissingDependency,
     NumericOverflow,
     UnscaledColumns,
     UnsupportedOperation,
@@ -421,10 +423,10 @@ def test_an_array_that_requires_gradients_is_refused():
 )
 def test_what_a_card_cannot_do_says_what_to_set_instead(learner, settings):
     X, y = clouds(3)
-    with pytest.raises(UnsupportedOperation, match="cannot learn on a GPU; copy X to the CPU; try") as refused:
+    with pytest.raises(UnsupportedOperation, match="learns on the CPU only, not on a GPU; try") as refused:
         learner.fit(CudaArray(X), y)
     assert refused.value.settings == settings
-    with pytest.raises(UnsupportedOperation, match="cannot learn on a GPU"):
+    with pytest.raises(UnsupportedOperation, match="not on a GPU"):
         clone(learner).set_params(device="cuda").fit(X, y)
     assert not learner.__sklearn_is_fitted__()
     learner.set_params(**settings).fit(CudaArray(X), y)
@@ -463,6 +465,23 @@ def test_learners_that_know_no_gpu_say_which_do(learner):
         learner.fit(CudaArray(X), y)
     with pytest.raises(TypeError, match=r"it learns on the CPU, and Perceptron, .* learn on a GPU too"):
         type(learner)(device="cuda")
+
+
+def test_without_the_extra_the_error_says_what_to_install(monkeypatch):
+    X, y = clouds(2)
+    model = Perceptron().fit(CudaArray(X), y)
+    use_card(0, None)
+    monkeypatch.setitem(sys.modules, "cupy", None)  # as if it were not installed
+    monkeypatch.delitem(sys.modules, "rosenblatt.gpu.cuda", raising=False)
+    for call in (
+        lambda: Perceptron().fit(CudaArray(X), y),
+        lambda: Perceptron(device="cuda").fit(X, y),
+        lambda: model.predict(CudaArray(X)),
+        lambda: model.score(X, CudaArray(y)),
+    ):
+        with pytest.raises(MissingDependency, match=r"GPUs need the package cupy, .* pip install 'rosenblatt\[cuda\]'"):
+            call()
+    assert model.score(X, y) > 0.8  # what was learned there needs no card
 
 
 # ── Errors, which are those of the CPU ───────────────────────────────────────────────────────────────────────────────────

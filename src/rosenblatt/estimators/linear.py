@@ -7,6 +7,7 @@ import math
 import warnings
 from abc import abstractmethod
 from functools import partial
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, TypeVar
 
 import numpy as np
@@ -182,8 +183,7 @@ class Linear(Classifier):
         float
             From 0 to 1.
         """
-        import sklearn.base  # noqa: F401  gives the base of this class its `score`
-
+        import_module("sklearn.base")  # from which the base of this class has its `score`
         return super().score(X, self._to_host(y, "y"), self._to_host(sample_weight, "sample_weight"))
 
     def explain(self, x: MatrixLike, label: object = None) -> Explanation:
@@ -437,7 +437,13 @@ class Linear(Classifier):
         ]
         for holds, name, instead in refused:
             if holds:
-                raise _not_on_card(f"{type(self).__name__} with {name}={getattr(self, name)!r}", {name: instead})
+                raise self._not_on_card(name, instead)
+
+    def _not_on_card(self, parameter: str, instead: object) -> UnsupportedOperation:
+        setting = f"{parameter}={getattr(self, parameter)!r}"
+        return UnsupportedOperation(
+            f"{type(self).__name__} with {setting} learns on the CPU only, not on a GPU", settings={parameter: instead}
+        )
 
     # Learning
 
@@ -494,7 +500,7 @@ class Linear(Classifier):
     def _limits(self, plan: Plan, learner: Any) -> Limits:
         limits = plan.limits()
         if isinstance(learner, CardTrainer) and limits.updates != NO_LIMIT:
-            raise _not_on_card(f"max_updates={self.max_updates}", {"max_updates": None})
+            raise self._not_on_card("max_updates", None)
         return limits._replace(visits=PATIENCE)
 
     def _model_to_parts(self, resume: bool) -> Parts:
@@ -520,10 +526,6 @@ def _refuse_sparse(X: object, device: str) -> None:
         raise UnsupportedOperation(
             f"device={device!r} cannot learn from sparse rows", hint="use X.toarray()", settings={"device": "cpu"}
         )
-
-
-def _not_on_card(what: str, settings: dict[str, object]) -> UnsupportedOperation:
-    return UnsupportedOperation(f"{what} cannot learn on a GPU", hint="copy X to the CPU", settings=settings)
 
 
 @with_parameters
