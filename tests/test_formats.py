@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from rosenblatt.data.formats import FORMATS, detect_format, reading_for
+from rosenblatt.data.formats import FORMATS, READINGS, detect_format, reading_for
 from rosenblatt.errors import FormatError, IncompatibleParameters, InvalidData, InvalidParameter
 from rosenblatt.modelfile.parts import Parts
 
@@ -87,7 +87,7 @@ def test_what_has_no_format_is_refused_with_the_setting_that_helps(tmp_path):
 
 def test_every_format_has_a_reading(tmp_path):
     for format in FORMATS:
-        assert reading_for(["-"], format).format == (format if format in ("svmlight", "vw") else "table")
+        assert reading_for(["-"], format).format == (format if format in READINGS else "table")
 
 
 def test_a_restored_table_reads_what_it_was_told_to_read(tmp_path):

@@ -73,11 +73,11 @@ def read_examples(paths: Sequence[str], columns: opts.DataOptions) -> Examples:
     """Read the rows of files. Numbers of a table stay as they are unless `--scale` is given: a proof is about the data."""
     import numpy as np
 
-    from rosenblatt.data.formats import detect_format
+    from rosenblatt.data.formats import TABLES, detect_format
     from rosenblatt.workflow.model import file_list
 
     files = file_list(paths)
-    if (columns.format or detect_format(files[0])) not in ("svmlight", "vw"):
+    if (columns.format or detect_format(files[0])) in TABLES:
         columns = columns._replace(scale=columns.scale or "none")
     reading = columns.make_reading(files)
     batches = reading.batches(files)

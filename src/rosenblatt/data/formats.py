@@ -4,7 +4,7 @@ A format is detected by the suffix of the file name, below that of a compression
 the only detector: `reading_for` and the readings of tables use it.
 
 >>> [format.name for format in TABLE]
-['parquet', 'arrow', 'jsonl', 'vw', 'svmlight', 'tsv', 'csv']
+['npy', 'parquet', 'arrow', 'jsonl', 'vw', 'svmlight', 'tsv', 'csv']
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ READINGS = {
     "svmlight": ("rosenblatt.data.svmlight", "Svmlight"),
     "vw": ("rosenblatt.data.vw", "Vw"),
     "table": ("rosenblatt.data.tables", "Table"),
+    "npy": ("rosenblatt.data.npy", "Npy"),
 }
 _PAIR = re.compile(r"\s\d+:\S")
 _SVMLIGHT = re.compile(r"\S+(\s+qid:\d+)?(\s+\d+:\S+)*\s*(#.*)?")
@@ -64,6 +65,7 @@ def _is_svmlight(start: Start) -> bool:
 
 # In the order in which they are tried.
 TABLE = (
+    Format("npy", (".npy",), lambda start: start.data.startswith(b"\x93NUMPY")),
     Format("parquet", (".parquet", ".pq"), lambda start: start.data.startswith(b"PAR1")),
     Format(
         "arrow",
@@ -76,8 +78,10 @@ TABLE = (
     Format("tsv", (".tsv", ".tab"), lambda start: "\t" in start.lines[0]),
     Format("csv", (".csv",), lambda start: any(delimiter in start.lines[0] for delimiter in DELIMITERS)),
 )
-FORMATS = ("svmlight", "vw", "csv", "tsv", "parquet", "arrow", "jsonl")  # in the order in which messages name them
-TABLES = FORMATS[2:]
+TABLES = ("csv", "tsv", "parquet", "arrow", "jsonl")
+FORMATS = ("svmlight", "vw", *TABLES, "npy")  # in the order in which messages name them
+# Options of readings that are not tables.
+_OPTIONS = {"svmlight": ("hashing",), "vw": ("bits", "hashing"), "npy": ("target",)}
 
 
 def format_of_suffix(path: str | os.PathLike[str], among: Collection[str] = FORMATS) -> str | None:
@@ -149,13 +153,13 @@ def reading_for(paths: Iterable[str], format: str | None = None, **options: Any)
     format : str, optional
         One of ``FORMATS``; without it, it is detected.
     **options
-        Parameters of `rosenblatt.data.tables.Table`, ``bits`` and ``hashing`` of `rosenblatt.data.vw.Vw`, or ``hashing``
-        of `rosenblatt.data.svmlight.Svmlight`.
+        Parameters of `rosenblatt.data.tables.Table`, ``bits`` and ``hashing`` of `rosenblatt.data.vw.Vw`, ``hashing`` of
+        `rosenblatt.data.svmlight.Svmlight`, or ``target`` of `rosenblatt.data.npy.Npy`.
 
     Returns
     -------
     Reading
-        A reading of LIBSVM text, of Vowpal Wabbit text or of tables.
+        A reading of LIBSVM text, of Vowpal Wabbit text, of tables or of .npy matrices.
 
     Raises
     ------
@@ -178,9 +182,8 @@ def reading_for(paths: Iterable[str], format: str | None = None, **options: Any)
     kind = reading_class(name if name in READINGS else "table")
     if name in TABLES:
         return kind(format=format, **options)
-    allowed = ("bits", "hashing") if name == "vw" else ("hashing",)
     for option, value in options.items():
-        if option not in allowed:
+        if option not in _OPTIONS[name]:
             reason = "the first is for tables only"
             raise IncompatibleParameters((option, value), ("format", name), reason)
     return kind(**options)

@@ -204,7 +204,11 @@ def place_of_row(files: Sequence[str], reading: Reading, row: int) -> tuple[str 
     """Return the file and the line of a row of text, counted from 0 over all files; None where that cannot be told: a pipe,
     a table with quotes, over whose lines a row may go on, or one without lines."""
     form = getattr(getattr(reading, "schema", None), "form", None)
-    if not rereadable(files) or (form is not None and form.format not in ("csv", "tsv", "jsonl")):
+    if (
+        not rereadable(files)
+        or reading.format == "npy"
+        or (form is not None and form.format not in ("csv", "tsv", "jsonl"))
+    ):
         return None, None
     for file in files:
         with opening.Input(file) as stream:
