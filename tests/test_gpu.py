@@ -361,6 +361,8 @@ def test_another_card_than_that_of_the_rows_is_refused():
         assert_same_model(Perceptron(device="cuda").fit(OnSecondCard(X), OnSecondCard(y)), Perceptron().fit(X, y))
         assert_same_model(Perceptron(device="cuda:1").fit(X, y), Perceptron().fit(X, y))
         assert second.placed == X.nbytes
+        model = Perceptron(device="cuda:1").fit(OnSecondCard(X), y)
+        assert np.array_equal(model.predict(CudaArray(X)), model.predict(OnSecondCard(X)))  # where rows are
     finally:
         use_card(1, before)
 
@@ -483,6 +485,15 @@ def test_without_the_extra_the_error_says_what_to_install(monkeypatch):
         with pytest.raises(MissingDependency, match=r"GPUs need the package cupy, .* pip install 'rosenblatt\[cuda\]'"):
             call()
     assert model.score(X, y) > 0.8  # what was learned there needs no card
+
+
+def test_clusters_learn_on_the_processors_of_their_workers():
+    pytest.importorskip("distributed")
+    from rosenblatt.cluster.linear_run import check_linear
+
+    check_linear(Perceptron())
+    with pytest.raises(InvalidParameter, match="device must be one of 'auto', 'cpu' with shards; got 'cuda'"):
+        check_linear(Perceptron(device="cuda"))
 
 
 # ── Errors, which are those of the CPU ───────────────────────────────────────────────────────────────────────────────────

@@ -76,7 +76,7 @@ class DeviceClassifier(Classifier):
         return self._to_device(X), y
 
     def _read_to_predict(self, X: Any) -> Any:
-        rows = rows_on_card(X, self.device)
+        rows = rows_on_card(X, "cpu" if self.device == "cpu" else "auto")  # whichever card it learned on
         if rows is None:
             return super()._read_to_predict(X)
         read_rows(self, _same_shape(rows), order=None, ensure_all_finite=False)
