@@ -2,8 +2,8 @@
 
 import pytest
 
-from rosenblatt import errors
-from rosenblatt.serve.learners import Specification, make_learner
+from rosenblatt import Perceptron, errors
+from rosenblatt.serve.learners import Specification, make_learner, serve_model
 from rosenblatt.serve.limits import Limits
 from rosenblatt.serve.state import read_specification
 
@@ -27,6 +27,7 @@ LIMITS = Limits()
         {"learner": "Perceptron", "hashing": 64, "parameters": {"class_weight": {"a": "x"}}},
         {"learner": "Perceptron", "hashing": 64, "parameters": {"class_weight": {"a": -1}}},
         {"learner": "Perceptron", "hashing": 64, "parameters": {"n_jobs": 4}},
+        {"learner": "Perceptron", "hashing": 64, "parameters": {"device": "cuda"}},
         {"learner": "AROW", "hashing": 64},
     ],
 )
@@ -58,3 +59,10 @@ def test_an_error_that_is_no_refusal_names_the_parameters(monkeypatch):
     monkeypatch.setattr("rosenblatt.serve.learners.NamedLearner.learn", explode)
     with pytest.raises(errors.InvalidParameter, match="ZeroDivisionError"):
         make_learner(Specification(), LIMITS)
+
+
+def test_a_model_that_learned_on_a_gpu_goes_on_without_one():
+    model = Perceptron().fit([[1.0, 0.0], [0.0, 1.0]], ["a", "b"]).set_params(device="cuda")
+    learner = serve_model(model, Specification())
+    learner.learn([1.0, 1.0], "b", 1.0)
+    assert learner.seen == model.n_seen_ > 2

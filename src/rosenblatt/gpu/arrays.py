@@ -15,7 +15,7 @@ from rosenblatt.gpu.card import Card, CardValues, DLPackArray, card_number, find
 T = TypeVar("T")
 
 CUDA_DEVICES = (2, 13)  # of DLPack: the memory of a CUDA device, plain or shared with the processor
-MOST_NUMBERS = 1 << 24  # in a stretch of rows or of their scores: 64 MiB of float32
+MOST_NUMBERS = 1 << 24  # in a stretch of scores or of copied rows: 64 MiB of float32
 
 
 class OnCard(DeviceRows):
@@ -44,9 +44,10 @@ class OnCard(DeviceRows):
         return self.values if self.chosen is None else self.card.select(self.values, self.chosen)
 
     def stretches(self, vectors: int = 1) -> Iterator[OnCard]:
-        """Yield the rows in parts of at most MOST_NUMBERS values, and scores by so many weight vectors."""
+        """Yield the rows in parts of at most MOST_NUMBERS scores by so many weight vectors, and values where these have to
+        be copied."""
         rows, features = self.shape
-        size = max(MOST_NUMBERS // max(features, vectors, 1), 1)
+        size = max(MOST_NUMBERS // max(vectors, 1 if self.chosen is None else features), 1)
         for start in range(0, max(rows, 1), size):  # no rows are one part, for the sake of its type
             yield self[start : start + size]
 
@@ -64,8 +65,9 @@ class OnCard(DeviceRows):
 
     def scores(self, coef: NDArray, intercept: NDArray) -> NDArray:
         """Return rows @ coef.T + intercept."""
-        parts = [self.card.scores(part.selected(), coef, intercept) for part in self.stretches(len(coef))]
-        return parts[0] if len(parts) == 1 else np.concatenate(parts)
+        if self.chosen is None:
+            return self.card.scores(self.values, coef, intercept)
+        return np.concatenate([self.card.scores(part.selected(), coef, intercept) for part in self.stretches(len(coef))])
 
     def to_host(self) -> NDArray:
         """Return a copy in the memory of the machine."""

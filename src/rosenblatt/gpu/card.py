@@ -128,7 +128,7 @@ class Card(Protocol):
 
     def scores(self, values: CardValues, coef: NDArray, intercept: NDArray) -> NDArray:
         """Return values @ coef.T + intercept (rows, vectors), in the wider type of the weights of these rows and of
-        `coef`."""
+        `coef`. The card computes some rows at a time, so that it needs little memory for any number of them."""
 
     def begin(self, task: CardTask) -> CardRun:
         """Begin a run of learning."""

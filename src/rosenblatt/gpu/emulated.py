@@ -58,7 +58,7 @@ class EmulatedCard:
 
     def adopt(self, X: DLPackArray) -> EmulatedArray:
         """Return the rows of an array that lies on this card."""
-        values = _read(X)
+        values = _as_numpy(X)
         if values.ndim != 2:
             raise InvalidData(f"X must have two axes, rows and features; it has {values.ndim}, with shape {values.shape}")
         if values.dtype.kind not in "fiub":
@@ -78,7 +78,7 @@ class EmulatedCard:
 
     def array_to_host(self, array: DLPackArray) -> NDArray:
         """Return a copy of any array on this card in the memory of the machine."""
-        return _read(array).copy()
+        return _as_numpy(array).copy()
 
     def all_finite(self, values: CardValues) -> bool:
         """Return whether every value is a number."""
@@ -108,7 +108,7 @@ class EmulatedCard:
         return EmulatedRun(self, task)
 
 
-def _read(array: DLPackArray) -> NDArray:
+def _as_numpy(array: DLPackArray) -> NDArray:
     """An array that says that it lies on the card, as numpy's."""
     return np.from_dlpack(_AsIfPlain(array))
 

@@ -32,6 +32,7 @@ from rosenblatt.errors import (
 )
 from rosenblatt.estimators.explanation import Explanation
 from rosenblatt.estimators.interface import is_regressor
+from rosenblatt.gpu.card import card_number
 from rosenblatt.modelfile import container, registry
 from rosenblatt.modelfile.parts import Parts
 from rosenblatt.online import hashing
@@ -341,6 +342,8 @@ class EstimatorLearner(ServedLearner):
 
     def __init__(self, model: Any, buckets: int | None, classes: tuple[Label, ...] | None, text: TextFeatures):
         super().__init__(text)
+        if card_number(getattr(model, "device", "cpu")) is not None:
+            model.set_params(device="cpu")  # a model that learned on a GPU: here rows come one by one
         self._model, self.buckets, self._classes = model, buckets, classes
         self._codes: dict[
             str, int
