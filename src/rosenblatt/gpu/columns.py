@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from itertools import product
 from typing import NamedTuple
 
 import cupy
@@ -11,35 +13,51 @@ import numpy as np
 from rosenblatt.gpu.chunks import EXAMPLE_BYTES, Chunk, Chunks, Layout
 from rosenblatt.gpu.compiling import Kernel, compiled, int32, source_of
 
-THREADS = 256
-CHUNK = 1 << 16  # rows; a chunk of 1,024 features takes a fifth of a gigabyte
+MULTIPLIERS = 256  # threads of a thread block that multiply; another 32 for each weight vector decide
+CHUNK = 1 << 16  # rows; a chunk of 1,024 features takes a quarter of a gigabyte
 _CLUSTERS = (16, 8, 4, 2, 1)  # thread blocks
+_COLUMNS = (1, 2, 4, 8)  # weight vectors
 _BLOCKS = (128, 64, 32, 16, 8)  # rows
 _TILES = {128: (8, 160), 64: (8, 96), 32: (4, 160), 16: (4, 96), 8: (4, 64)}  # side of a thread's tile of a Gram matrix, threads
 _MOVE_BYTES = 16
+_STAGES = 3  # blocks of rows that a multiprocessor keeps
 
 
 class Shape(NamedTuple):
-    """How a weight vector is spread over a card."""
+    """How weight vectors are spread over a card."""
 
-    cluster: int
-    block: int
-    width: int
+    cluster: int  # thread blocks that share them
+    columns: int  # weight vectors of a cluster
+    block: int  # rows that are scored at a time
+    width: int  # features of a thread block
     shared_bytes: int
 
 
-def _gram_numbers(block: int) -> int:
-    """What a multiprocessor keeps of a Gram matrix: of each 32 rows the columns from their first on."""
+def gram_numbers(block: int) -> int:
+    """What is kept of the Gram matrix of a block: of each 32 rows the columns from their first on (kernels/prelude.cu)."""
     return block * block if block <= 32 else sum(32 * (block - first) for first in range(0, block, 32))
 
 
-def shape_for(
-    vectors: int, features: int, real: str, averaged: bool, processors: int, shared_bytes: int, clusters: bool
-) -> Shape | None:
-    """Choose the shape for so many weight vectors of so many features, the constant included; None if no cluster can hold them.
+def _shapes(features: int, size: int, averaged: bool, clusters: tuple[int, ...], shared_bytes: int) -> Iterator[Shape]:
+    """All shapes whose parts fit the memory of a multiprocessor."""
+    units = 16 // size
+    for cluster, many, block in product(clusters, _COLUMNS, _BLOCKS):
+        parts = -(-features // (cluster * units))
+        width = (parts + 1 - parts % 2) * units  # an odd number of vectors of 16 bytes, so that rows start in all banks
+        numbers = _STAGES * block * width + 2 * gram_numbers(block) + many * (width + MULTIPLIERS)
+        numbers += 2 * cluster * many * block if cluster > 1 else 0
+        needed = numbers * size + block * (2 * EXAMPLE_BYTES + many * _MOVE_BYTES) + (8 * many * width if averaged else 0)
+        if needed <= shared_bytes - 1024:
+            yield Shape(cluster, many, block, width, needed)
 
-    As many multiprocessors as there are work on each weight vector, up to 16; fewer if there are many vectors. Blocks are as
-    large as the memory of a multiprocessor allows: each costs a barrier.
+
+def shape_for(
+    vectors: int, features: int, real: str, averaged: bool, processors: int, shared_bytes: int, has_clusters: bool
+) -> Shape | None:
+    """Choose how so many weight vectors are spread over a card; None if no cluster can hold one.
+
+    The fastest by the cycles that steps were measured to take on an H200: a step costs its barriers and what is sent, the products
+    of each thread, and a wait for rows if more are copied than the memory delivers.
 
     Parameters
     ----------
@@ -51,7 +69,7 @@ def shape_for(
         Whether an average is kept.
     processors, shared_bytes : int
         The multiprocessors of the card, and the memory that a thread block may ask for.
-    clusters : bool
+    has_clusters : bool
         Whether the card has clusters.
 
     Returns
@@ -59,18 +77,19 @@ def shape_for(
     Shape or None
     """
     size = np.dtype(real).itemsize
-    units = 16 // size
-    usual = next(c for c in _CLUSTERS if c == 1 or (clusters and vectors * c <= processors))
-    for cluster in [usual, *(c for c in reversed(_CLUSTERS) if clusters and c > usual)]:
-        parts = -(-features // (cluster * units))
-        width = (parts + 1 - parts % 2) * units  # an odd number of vectors of 16 bytes, so that rows start in all banks
-        for block in _BLOCKS:
-            numbers = 3 * block * width + 2 * _gram_numbers(block) + width + THREADS
-            numbers += 2 * cluster * block if cluster > 1 else 0
-            needed = numbers * size + block * (2 * EXAMPLE_BYTES + _MOVE_BYTES) + (8 * width if averaged else 0)
-            if needed <= shared_bytes - 1024:
-                return Shape(cluster, block, width, needed)
-    return None
+
+    def cycles(shape: Shape) -> float:
+        """Of a row."""
+        clusters = -(-vectors // shape.columns)
+        at_once = processors if shape.cluster == 1 else processors // 16 * (16 // shape.cluster)
+        products = shape.columns * shape.block * shape.width * size / 16 / MULTIPLIERS
+        copied = shape.block * shape.width * size / 40
+        of_card = min(clusters, at_once) * shape.cluster * shape.block * shape.width * size / 2000
+        step = max(1400 + (800 if shape.cluster > 1 else 0) + 10 * products, copied, of_card)
+        return -(-clusters // at_once) * step / shape.block
+
+    found = _shapes(features, size, averaged, _CLUSTERS if has_clusters else (1,), shared_bytes)
+    return min(found, key=cycles, default=None)
 
 
 class Columns:
@@ -90,21 +109,25 @@ class Columns:
         The weight vectors; 1 for two classes.
     chunk : int
         Rows that are prepared at a time.
+    weighted : bool
+        Whether examples have weights.
     """
 
-    def __init__(self, device: int, shape: Shape, real: str, rule: type, vectors: int, chunk: int):
+    def __init__(self, device: int, shape: Shape, real: str, rule: type, vectors: int, chunk: int, weighted: bool):
         self.shape, self.vectors = shape, vectors
         self.layout = Layout(real, shape.block, shape.cluster, shape.width, chunk)
-        binary, cluster, block = int(vectors == 1), shape.cluster, shape.block
-        source = source_of("columns", real, rule, CLUSTER=cluster, BLOCK=block, THREADS=THREADS, BINARY=binary)
-        module = compiled(device, source)
+        binary, cluster, block = vectors == 1, shape.cluster, shape.block
+        constants = {"CLUSTER": cluster, "COLUMNS": shape.columns, "BLOCK": block, "WIDTH": shape.width}
+        constants |= {"MULTIPLIERS": MULTIPLIERS, "BINARY": binary, "WEIGHTED": weighted}
+        module = compiled(device, source_of("columns", real, rule, **constants))
         self.learn = Kernel(module, "learn_columns", shape.shared_bytes, cluster > 8)
         self.count = Kernel(module, "count_mistakes")
         tile, self.gram_threads = _TILES[block]
         grams = source_of("gram", real, BLOCK=block, TILE=tile, THREADS=self.gram_threads)
         self.gram = Kernel(compiled(device, grams, contract=True), "gram")
         self.processors = cupy.cuda.Device(device).attributes["MultiProcessorCount"]
-        self.busy = min(vectors * cluster, self.processors // 2)  # multiprocessors that learn
+        self.blocks = -(-vectors // shape.columns) * cluster
+        self.busy = min(self.blocks, self.processors // 2)  # multiprocessors that learn
         self.grams: dict[int, cupy.ndarray] = {}
         self.visits = None if binary else cupy.empty(vectors * chunk, real)
         self.stream = cupy.cuda.Stream(non_blocking=True, priority=-5)
@@ -112,13 +135,13 @@ class Columns:
     @staticmethod
     def bytes_needed(shape: Shape, real: str, vectors: int, chunk: int) -> int:
         """Return the bytes that it takes on the card, beyond those of chunks and weights."""
-        return (3 * chunk * shape.block + (vectors * chunk if vectors > 1 else 0)) * np.dtype(real).itemsize
+        return (3 * (chunk // shape.block) * gram_numbers(shape.block) + (vectors * chunk if vectors > 1 else 0)) * np.dtype(real).itemsize
 
     def prepare(self, chunks: Chunks, chunk: Chunk) -> None:
         """Make the Gram matrices of a chunk, in the stream of the chunks."""
         layout, groups = self.layout, -(-chunk.rows // 128)
         if chunk.place not in self.grams:
-            self.grams[chunk.place] = cupy.empty(layout.chunk * layout.block, layout.real)
+            self.grams[chunk.place] = cupy.empty(layout.chunk // layout.block * gram_numbers(layout.block), layout.real)
         with chunks.stream:
             blocks = min(groups, 3 * (self.processors - self.busy))
             known = (chunk.packed, self.grams[chunk.place], np.int64(groups), int32(layout.slices), int32(layout.width))
@@ -138,6 +161,7 @@ class Columns:
         rows = np.int64(chunk.rows)
         known = (chunk.packed, self.grams[chunk.place], chunk.examples, rows, np.int64(chunk.position), np.int64(clock))
         state = (rule, weights, drift, tallies, self.visits, counts)
-        self.learn(self.vectors * self.shape.cluster, THREADS, *known, int32(self.shape.width), *state)
+        threads = MULTIPLIERS + 32 * self.shape.columns
+        self.learn(self.blocks, threads, *known, int32(self.vectors), *state)
         if self.visits is not None:
             self.count(-(-chunk.rows // 256), 256, self.visits, chunk.examples, rows, int32(self.vectors), counts)

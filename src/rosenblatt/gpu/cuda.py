@@ -76,12 +76,12 @@ class CudaCard:
             raise InvalidData(f"X must have two axes, rows and features; it has {array.ndim}, with shape {array.shape}")
         with self.device:
             if array.dtype.kind in "biu" and kind != "bfloat16":
-                self.require(8 * array.size, "a copy of X in float64")
+                self.require(8 * array.size, "the values of X in float64")
                 array, kind = array.astype(np.float64), "float64"
             elif kind not in (*_FLOATS, "bfloat16"):
                 raise InvalidDataType(f"X must hold numbers; it is an array of {kind}", hint="convert it to float32")
             if array.shape[1] > 1 and array.strides[1] != array.itemsize or array.size and array.strides[0] < 0:
-                self.require(array.nbytes, "a copy of X in which rows lie one behind the other")
+                self.require(array.nbytes, "the rows of X, which must be copied one behind the other,")
                 array = cupy.ascontiguousarray(array)
         return CudaArray(array, kind)
 
@@ -167,7 +167,7 @@ class CudaCard:
         with self.device:
             if isinstance(rows, slice):
                 return CudaArray(values.array[rows], values.kind)
-            self.require(len(rows) * values.shape[1] * values.array.itemsize, "a copy of some rows of X")
+            self.require(len(rows) * values.shape[1] * values.array.itemsize, "copies of some rows of X")
             return CudaArray(values.array[cupy.asarray(rows)], values.kind)
 
     def scores(self, values: CardValues, coef: NDArray, intercept: NDArray) -> NDArray:
@@ -224,7 +224,7 @@ class CudaRun:
             shape = shape_for(vectors, features, real, averaged, *limits, card.capability >= _HAS_CLUSTERS)
         state = vectors * (features + 64) * (self.real.itemsize + (8 if averaged else 0))
         state += len(task.labels) * (4 if task.weight is None else 20)
-        what = f"learning {vectors} weight vectors from {values.shape[0]} rows of {features - 1} features"
+        what = f"the work arrays for {vectors} weight vectors of {features} features"
         self.learner: Columns | Panels
         if shape is not None:
             chunk = min(CHUNK, -(-max(len(task.labels), 1) // 128) * 128)
@@ -233,7 +233,7 @@ class CudaRun:
             layout = Panels.layout_for(real, features, task.batch)
             needed = Panels.bytes_needed(layout, vectors, task.batch)
         if shape is not None:
-            self.learner = Columns(card.number, shape, real, type(task.rule), vectors, chunk)
+            self.learner = Columns(card.number, shape, real, type(task.rule), vectors, chunk, task.weight is not None)
         else:
             joint = isinstance(task.problem, Joint)
             self.learner = Panels(card.number, real, type(task.rule), vectors, joint, features, task.batch, task.mean)

@@ -9,10 +9,24 @@ import numpy as np
 from rosenblatt.gpu.chunks import EXAMPLE_BYTES, Chunk, Chunks, Layout
 from rosenblatt.gpu.compiling import Gemm, Kernel, compiled, int32, source_of
 
-PANEL = 256  # rows that are scored with the same weights, and then put right by their Gram matrix
+PANEL = 512  # rows that are scored with the same weights, and then put right by their Gram matrix
 LONGEST_PANEL = 4096  # rows of a batch that are decided on at once
 CHUNK = 1 << 14
-_MOVE_BYTES = 24
+_MOST_WARPS = 16  # where scores stay in the card's memory
+
+
+def _rows_at_once(classes: int, size: int, panel: int, limit: int) -> tuple[int, int]:
+    """(rows whose scores fit the memory of a multiprocessor, 0 if not even two do; the bytes that a thread block asks for)."""
+    entries = 2 * panel * (24 if size == 8 else 16) + 8 * panel
+    for rows in (32, 16, 8, 4, 2):
+        if (needed := entries + rows * (panel + classes) * size) <= limit - 2048:
+            return rows, needed
+    return 0, entries + _MOST_WARPS * panel * size
+
+
+def panel_rows(batch: int) -> int:
+    """The most rows of a panel: for a batch that is not too long, the next power of two, for kernels are compiled for each."""
+    return PANEL if batch == 1 else min(1 << (batch - 1).bit_length(), LONGEST_PANEL)
 
 
 class Panels:
@@ -42,17 +56,21 @@ class Panels:
         self, device: int, real: str, rule: type, vectors: int, joint: bool, features: int, batch: int, mean: bool
     ):
         self.vectors, self.joint, self.batch, self.mean = vectors, joint, batch, mean
-        self.panel = PANEL if batch == 1 else min(batch, LONGEST_PANEL)
+        self.panel = panel_rows(batch)
         self.layout = self.layout_for(real, features, batch)
-        module = compiled(device, source_of("panels", real, rule))
-        names = ("decide_jointly", "decide_columns", "decide_batch", "count_moves", "end_batch", "count_wrong")
+        limit = cupy.cuda.Device(device).attributes["MaxSharedMemoryPerBlockOptin"]
+        self.warps, shared_bytes = _rows_at_once(vectors, np.dtype(real).itemsize, self.panel, limit)
+        constants = {"PANEL": self.panel, "WARPS": self.warps or _MOST_WARPS, "STAGED": self.warps > 0}
+        module = compiled(device, source_of("panels", real, rule, **constants))
+        names = ("decide_columns", "decide_batch", "count_moves", "end_batch", "count_wrong")
         self.kernels = {name: Kernel(module, name) for name in names}
+        if joint and batch == 1:
+            self.kernels["decide_jointly"] = Kernel(module, "decide_jointly", shared_bytes)
         self.apply = Kernel(module, "apply_moves", 12 * self.panel)
         self.multiply = Gemm(real)
         self.scores = cupy.empty(self.panel * vectors, real)
         self.tau = cupy.zeros(vectors * self.panel)
         self.moves = cupy.zeros(vectors)  # of each counter in a batch
-        self.chosen = cupy.empty(self.panel * _MOVE_BYTES, np.uint8)
         self.grams: dict[int, cupy.ndarray] = {}
         self.next: cupy.ndarray | None = None  # the weights after a batch of several panels
         self.stream = cupy.cuda.Stream(non_blocking=True, priority=-5)
@@ -62,13 +80,13 @@ class Panels:
     def layout_for(real: str, features: int, batch: int) -> Layout:
         """Return how rows are packed: as a matrix with padded rows; chunks are whole panels."""
         units = 16 // np.dtype(real).itemsize
-        panel = PANEL if batch == 1 else min(batch, LONGEST_PANEL)
-        return Layout(real, 1, 1, -(-features // units) * units, -(-CHUNK // panel) * panel)
+        together = PANEL if batch == 1 else min(batch, LONGEST_PANEL)
+        return Layout(real, 1, 1, -(-features // units) * units, -(-CHUNK // together) * together)
 
     @staticmethod
     def bytes_needed(layout: Layout, vectors: int, batch: int) -> int:
         """Return the bytes that it takes on the card, beyond those of chunks and weights."""
-        panel = PANEL if batch == 1 else min(batch, LONGEST_PANEL)
+        panel = panel_rows(batch)
         grams = 3 * layout.chunk * PANEL if batch == 1 else 0
         twice = 2 * vectors * layout.width if batch > panel else 0
         return (grams + panel * vectors + twice) * np.dtype(layout.real).itemsize + 8 * vectors * (panel + 1)
@@ -102,11 +120,11 @@ class Panels:
             gram = self.grams[chunk.place][first * PANEL :]
             self._score(x, weights, rows)
             position = np.int64(chunk.position + first)
-            known = (self.scores, gram, examples, int32(rows), int32(PANEL), int32(self.vectors), position, rule, self.tau)
+            known = (self.scores, gram, examples, int32(rows), int32(self.vectors), position, rule, self.tau, tallies)
             if self.joint:
-                self.kernels["decide_jointly"](1, 1024, *known, tallies, self.chosen, counts)
+                self.kernels["decide_jointly"](1, 32 * (self.warps or _MOST_WARPS), *known, counts)
             else:
-                self.kernels["decide_columns"](self.vectors, 32, *known, tallies, counts)
+                self.kernels["decide_columns"](self.vectors, 32, *known, counts)
                 self._count_wrong(examples, rows, position, counts)
             self._move(x, rows, weights, drift, None, clock + int(position), 1)
 
@@ -127,7 +145,7 @@ class Panels:
         clock: int,
         clocks: int,
     ) -> None:
-        known = (x, self.tau, int32(rows), int32(self.panel), int32(self.layout.width), weights, drift, moves)
+        known = (x, self.tau, int32(rows), int32(self.layout.width), weights, drift, moves)
         self.apply(self.vectors, 256, *known, int32(self.joint), np.int64(clock), int32(clocks))
 
     def visit_batch(
@@ -152,7 +170,7 @@ class Panels:
             if counts is not None:
                 self._count_wrong(examples, rows, np.int64(chunk.position + first), counts)
             columns, joint = int32(self.vectors), int32(self.joint)
-            known = (examples, int32(rows), int32(self.panel))
+            known = (examples, int32(rows))
             self.kernels["decide_batch"](-(-rows // 8), 256, self.scores, *known, columns, joint, rule, self.tau, tallies)
             if act != "move":
                 counters = 1 if self.joint else self.vectors

@@ -1,25 +1,31 @@
-// Two classes, and each class against the rest: every weight vector is learned by itself, from rows that come block by block.
+// Two classes, and each class against the rest: weight vectors that are learned independently, from rows that come block by block.
 //
-// A weight vector belongs to a cluster of CLUSTER thread blocks, each of which holds a slice of it. A block of BLOCK rows is learned
-// from in four steps: every thread block multiplies its slice of the rows with its slice of the weights and sends the sums to all
-// others; each adds them up in the same order; one warp of each goes through the scores in the order of the rows, and at a move τ of row i adds
-// τ·gram[i][j] to the score of each later row j; then each adds τ times the rows that moved to its slice of the weights. All thread
-// blocks of a cluster make the same decisions from the same numbers, so moves need not be sent. Rows, Gram matrices and labels of the
-// blocks to come are copied meanwhile.
+// COLUMNS weight vectors belong to a cluster of CLUSTER thread blocks, each of which holds a slice of WIDTH features of them. In each
+// thread block MULTIPLIERS threads multiply and move, and one more warp for each weight vector decides. A block of BLOCK rows is learned
+// from in four steps:
+//
+//   multiply  each thread block multiplies its slice of the rows with its slices of the weights, and sends the sums to all others;
+//   decide    a warp adds them up, always in the same order, and goes through the scores in the order of the rows: at a move τ of row i it adds
+//             τ·gram[i][j] to the score of each later row j. All thread blocks decide the same from the same numbers, so moves are
+//             not sent. Meanwhile multipliers take their part of the next rows into registers;
+//   move      each thread block adds τ times the rows that moved to its slices of the weights.
+//
+// Rows, Gram matrices and labels of blocks to come are copied meanwhile.
 
-#define GROUPS ((BLOCK + 31) / 32)  // of 32 rows, one for each lane of the warp that decides
-#define SHARES (THREADS / BLOCK)  // threads that share a row
+#define THREADS (MULTIPLIERS + 32 * COLUMNS)
+#define SHARES (MULTIPLIERS / BLOCK)  // threads that share a row
+#define VECTORS (WIDTH / UNITS)
+#define OF_A_THREAD ((VECTORS + SHARES - 1) / SHARES)
 #define AT_ONCE (BLOCK < 32 ? BLOCK : 32)
-
-// Of a Gram matrix the rows of group g are kept from column 32·g on, for a row changes the scores of later rows only.
-__device__ __forceinline__ constexpr int first_of_group(int group) { return 32 * group * BLOCK - 512 * group * (group - 1); }
-#define GRAM_SIZE (BLOCK <= 32 ? BLOCK * BLOCK : first_of_group(GROUPS))
+#define STAGES 3  // of rows; Gram matrices have two
 
 struct Move {
     double tau;  // with the sign of the label
     int row;
     int pad;
 };
+
+__device__ __forceinline__ void barrier_of_multipliers() { asm volatile("bar.sync 1, %0;" ::"n"(MULTIPLIERS) : "memory"); }
 
 #if CLUSTER > 1
 #define OF_A_CLUSTER __cluster_dims__(CLUSTER, 1, 1)
@@ -28,12 +34,14 @@ __device__ __forceinline__ void cluster_barrier() {
     asm volatile("barrier.cluster.arrive.release.aligned;\nbarrier.cluster.wait.acquire.aligned;" ::: "memory");
 }
 
-__device__ __forceinline__ void send(const void *to, int rank, Vector value) {  // to the same place in another thread block
-    unsigned address;
-    asm("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(address) : "r"(shared_address(to)), "r"(rank));
+// To the same place in another thread block, whose Arrival is told of it.
+__device__ __forceinline__ void send(const void *to, int rank, Vector value, Arrival *arrival) {
+    unsigned there, told;
+    asm("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(there) : "r"(shared_address(to)), "r"(rank));
+    asm("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(told) : "r"(shared_address(arrival)), "r"(rank));
     const uint4 bits = *(uint4 *)&value;
-    asm volatile("st.shared::cluster.v4.u32 [%0], {%1, %2, %3, %4};" ::"r"(address), "r"(bits.x), "r"(bits.y), "r"(bits.z),
-                 "r"(bits.w)
+    asm volatile("st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.v4.b32 [%0], {%1, %2, %3, %4}, [%5];" ::"r"(there),
+                 "r"(bits.x), "r"(bits.y), "r"(bits.z), "r"(bits.w), "r"(told)
                  : "memory");
 }
 #else
@@ -42,191 +50,240 @@ __device__ __forceinline__ void cluster_barrier() {}
 #endif
 
 extern "C" __global__ void OF_A_CLUSTER __launch_bounds__(THREADS, 1) learn_columns(
-    const REAL *packed, const REAL *grams, const Example *examples, int64 rows, int64 position, int64 clock, int width,
+    const REAL *packed, const REAL *grams, const Example *examples, int64 rows, int64 position, int64 clock, int columns,
     const double *rule, REAL *w, double *drift, int64 *tallies, REAL *visits, Counts *counts
 ) {
     extern __shared__ __align__(16) unsigned char memory[];
-    REAL *stored_rows = (REAL *)memory;  // [3][BLOCK][width]
-    REAL *stored_grams = stored_rows + 3 * BLOCK * width;  // [2][GRAM_SIZE]
+    REAL *stored_rows = (REAL *)memory;  // [STAGES][BLOCK][WIDTH]
+    REAL *stored_grams = stored_rows + STAGES * BLOCK * WIDTH;  // [2][GRAM_SIZE]
     Example *stored_examples = (Example *)(stored_grams + 2 * GRAM_SIZE);  // [2][BLOCK]
-    Move *moves = (Move *)(stored_examples + 2 * BLOCK);  // [BLOCK]
-    double *my_drift = (double *)(moves + BLOCK);  // [width]
-    REAL *my_w = (REAL *)(my_drift + (drift ? width : 0));  // [width]
-    REAL *sums = my_w + width;  // [SHARES][BLOCK]
-    __shared__ int found;
+    Move *moves = (Move *)(stored_examples + 2 * BLOCK);  // [COLUMNS][BLOCK]
+    double *my_drift = (double *)(moves + COLUMNS * BLOCK);  // [COLUMNS][WIDTH]
+    REAL *my_w = (REAL *)(my_drift + (drift ? COLUMNS * WIDTH : 0));  // [COLUMNS][WIDTH]
+    REAL *sums = my_w + COLUMNS * WIDTH;  // [COLUMNS][SHARES][BLOCK]
+    REAL *sent = sums + COLUMNS * MULTIPLIERS;  // [2][CLUSTER][COLUMNS][BLOCK]
+    __shared__ int found[COLUMNS];
+    __shared__ Arrival rows_here[STAGES], grams_here[2], sums_here[2];
 
-    const int thread = threadIdx.x, lane = thread & 31, rank = blockIdx.x % CLUSTER, column = blockIdx.x / CLUSTER;
-    const int vectors = width / UNITS;
+    const int thread = threadIdx.x, lane = thread & 31, rank = blockIdx.x % CLUSTER;
+    const int first_column = blockIdx.x / CLUSTER * COLUMNS;
     const int64 blocks = (rows + BLOCK - 1) / BLOCK;
-    const int64 slice = (int64)column * CLUSTER * width + (int64)rank * width;
-    int64 tally = tallies[column], mistakes = 0, updates = 0;
 
-    auto copy_rows = [&](int64 block) {
+    auto copy_rows = [&](int64 block) {  // by multipliers
         if (block < blocks) {
-            const Vector *from = (const Vector *)packed + (block * CLUSTER + rank) * BLOCK * vectors;
-            Vector *to = (Vector *)stored_rows + (block % 3) * BLOCK * vectors;
-            for (int i = thread; i < BLOCK * vectors; i += THREADS) copy_async(to + i, from + i);
+            const REAL *from = packed + (block * CLUSTER + rank) * BLOCK * WIDTH;
+            copy(stored_rows + (block % STAGES) * BLOCK * WIDTH, from, BLOCK * WIDTH * sizeof(REAL), &rows_here[block % STAGES]);
+            end_copies(&rows_here[block % STAGES], BLOCK * WIDTH * sizeof(REAL));
         }
-        commit_copies();
     };
     auto copy_grams = [&](int64 block) {
         if (block < blocks) {
-            const REAL *from = grams + block * BLOCK * BLOCK;
-            REAL *to = stored_grams + (block & 1) * GRAM_SIZE;
-            for (int i = thread; i < BLOCK * BLOCK / UNITS; i += THREADS) {
-                int row = i / (BLOCK / UNITS), at = i % (BLOCK / UNITS) * UNITS, group = row / 32;
-                if (at >= 32 * group)
-                    copy_async(
-                        to + first_of_group(group) + (row - 32 * group) * (BLOCK - 32 * group) + at - 32 * group,
-                        from + row * BLOCK + at
-                    );
-            }
-            const int4 *of_block = (const int4 *)(examples + block * BLOCK);
-            int4 *there = (int4 *)(stored_examples + (block & 1) * BLOCK);
-            for (int i = thread; i < BLOCK * 2; i += THREADS) copy_async(there + i, of_block + i);
+            Arrival *arrival = &grams_here[block & 1];
+            copy(stored_grams + (block & 1) * GRAM_SIZE, grams + block * GRAM_SIZE, GRAM_SIZE * sizeof(REAL), arrival);
+            copy(stored_examples + (block & 1) * BLOCK, examples + block * BLOCK, BLOCK * sizeof(Example), arrival);
+            end_copies(arrival, GRAM_SIZE * sizeof(REAL) + BLOCK * sizeof(Example));
         }
-        commit_copies();
     };
 
-    for (int f = thread; f < width; f += THREADS) {
-        my_w[f] = w[slice + f];
-        if (drift) my_drift[f] = drift[slice + f];
+    for (int e = thread; e < COLUMNS * WIDTH; e += THREADS) {
+        const int64 column = first_column + e / WIDTH, at = (column * CLUSTER + rank) * WIDTH + e % WIDTH;
+        my_w[e] = column < columns ? w[at] : (REAL)0;
+        if (drift) my_drift[e] = column < columns ? drift[at] : 0.0;
     }
-    copy_rows(0);
-    copy_grams(0);
-    copy_rows(1);
+    if (thread == 0) {
+        for (int s = 0; s < STAGES; s++) set_up(&rows_here[s]);
+        for (int s = 0; s < 2; s++) set_up(&grams_here[s]), set_up(&sums_here[s]);
+        publish_set_up();
+    }
+    __syncthreads();
     cluster_barrier();  // nobody sends before all have begun
-    for (int64 block = 0; block < blocks; block++) {
-        const REAL *x = stored_rows + (block % 3) * BLOCK * width;
-        wait_for_copies<2>();  // these rows are here; the Gram matrix and the next rows may be on their way
-        __syncthreads();
-        copy_grams(block + 1);
-        copy_rows(block + 2);
-        {  // multiply
-            const Vector *mine = (const Vector *)(x + (thread % BLOCK) * width);
-            REAL sum[UNITS];
-#pragma unroll
-            for (int u = 0; u < UNITS; u++) sum[u] = 0;
-#pragma unroll 4
-            for (int j = thread / BLOCK; j < vectors; j += SHARES) {
-                Vector a = mine[j], b = ((const Vector *)my_w)[j];
-#pragma unroll
-                for (int u = 0; u < UNITS; u++) sum[u] = fma(a.at[u], b.at[u], sum[u]);
-            }
-            REAL total = sum[0];
-#pragma unroll
-            for (int u = 1; u < UNITS; u++) total += sum[u];
-            sums[thread] = total;
-        }
-        wait_for_copies<3>();  // the Gram matrix is here too
-        __syncthreads();
-#if CLUSTER > 1
-        REAL *all = sums + THREADS + (block & 1) * CLUSTER * BLOCK;  // [2][CLUSTER][BLOCK]
-        for (int i = thread; i < CLUSTER * BLOCK / UNITS; i += THREADS) {  // send
-            int at = i % (BLOCK / UNITS) * UNITS;
-            Vector total = *(Vector *)(sums + at);
-#pragma unroll
-            for (int share = 1; share < SHARES; share++)
-#pragma unroll
-                for (int u = 0; u < UNITS; u++) total.at[u] += sums[share * BLOCK + at + u];
-            send(all + rank * BLOCK + at, i / (BLOCK / UNITS), total);
-        }
-        cluster_barrier();
-#else
-        const REAL *all = sums;
+
+    if (thread < MULTIPLIERS) {
+        Vector held[OF_A_THREAD];  // of a row
+        auto take_rows = [&](int64 block) {
+            await(&rows_here[block % STAGES], block / STAGES);
+#if __CUDA_ARCH__ < 900
+            barrier_of_multipliers();
 #endif
-        if (thread < 32) {  // decide
-            const int addends = CLUSTER > 1 ? CLUSTER : SHARES;
+            const Vector *from = (const Vector *)(stored_rows + (block % STAGES) * BLOCK * WIDTH + thread % BLOCK * WIDTH);
+#pragma unroll
+            for (int j = 0; j < OF_A_THREAD; j++)
+                if (j * SHARES + thread / BLOCK < VECTORS) held[j] = from[j * SHARES + thread / BLOCK];
+        };
+        for (int64 block = 0; block < STAGES; block++) copy_rows(block);
+        for (int64 block = 0; block < 2; block++) copy_grams(block);
+        take_rows(0);
+        for (int64 block = 0; block < blocks; block++) {
+            const REAL *x = stored_rows + (block % STAGES) * BLOCK * WIDTH;
+#pragma unroll
+            for (int c = 0; c < COLUMNS; c++) {  // multiply
+                const Vector *of_column = (const Vector *)(my_w + c * WIDTH);
+                REAL sum[UNITS];
+#pragma unroll
+                for (int u = 0; u < UNITS; u++) sum[u] = 0;
+#pragma unroll
+                for (int j = 0; j < OF_A_THREAD; j++)
+                    if (j * SHARES + thread / BLOCK < VECTORS) {
+                        const Vector b = of_column[j * SHARES + thread / BLOCK];
+#pragma unroll
+                        for (int u = 0; u < UNITS; u++) sum[u] = fma(held[j].at[u], b.at[u], sum[u]);
+                    }
+                REAL total = sum[0];
+#pragma unroll
+                for (int u = 1; u < UNITS; u++) total += sum[u];
+                sums[c * MULTIPLIERS + thread] = total;
+            }
+#if CLUSTER > 1
+            barrier_of_multipliers();
+            REAL *to = sent + ((block & 1) * CLUSTER + rank) * COLUMNS * BLOCK;
+            for (int e = thread; e < CLUSTER * COLUMNS * BLOCK / UNITS; e += MULTIPLIERS) {
+                const int at = e % (COLUMNS * BLOCK / UNITS) * UNITS;
+                const REAL *mine = sums + at / BLOCK * MULTIPLIERS + at % BLOCK;
+                Vector total = *(const Vector *)mine;
+#pragma unroll
+                for (int share = 1; share < SHARES; share++) {
+                    const Vector more = *(const Vector *)(mine + share * BLOCK);
+#pragma unroll
+                    for (int u = 0; u < UNITS; u++) total.at[u] += more.at[u];
+                }
+                send(to + at, e / (COLUMNS * BLOCK / UNITS), total, &sums_here[block & 1]);
+            }
+#else
+#if __CUDA_ARCH__ < 900
+            await(&grams_here[block & 1], block >> 1);
+#endif
+            __syncthreads();  // the sums are there
+#endif
+            if (block + 1 < blocks) take_rows(block + 1);
+            __syncthreads();  // the decisions are made
+            copy_grams(block + 2);
+            for (int e = thread; e < (drift ? 2 : 1) * COLUMNS * VECTORS; e += MULTIPLIERS) {  // move
+                const int c = e / VECTORS % COLUMNS, j = e % VECTORS, some = found[c];
+                const Move *of_column = moves + c * BLOCK;
+                const Vector *all = (const Vector *)x + j;
+                if (e < COLUMNS * VECTORS) {
+                    Vector sum = ((Vector *)my_w)[e];
+#pragma unroll 4
+                    for (int q = 0; q < some; q++) {
+                        const REAL by = (REAL)of_column[q].tau;
+                        const Vector a = all[of_column[q].row * VECTORS];
+#pragma unroll
+                        for (int u = 0; u < UNITS; u++) sum.at[u] = fma(by, a.at[u], sum.at[u]);
+                    }
+                    ((Vector *)my_w)[e] = sum;
+                } else if (some) {
+                    double *at = my_drift + c * WIDTH + j * UNITS, sum[UNITS];
+#pragma unroll
+                    for (int u = 0; u < UNITS; u++) sum[u] = at[u];
+#pragma unroll 4
+                    for (int q = 0; q < some; q++) {
+                        const double due = of_column[q].tau * (double)(clock + position + block * BLOCK + of_column[q].row);
+                        const Vector a = all[of_column[q].row * VECTORS];
+#pragma unroll
+                        for (int u = 0; u < UNITS; u++) sum[u] = fma(due, (double)a.at[u], sum[u]);
+                    }
+#pragma unroll
+                    for (int u = 0; u < UNITS; u++) at[u] = sum[u];
+                }
+            }
+            barrier_of_multipliers();
+            copy_rows(block + STAGES);
+        }
+    } else {
+        const int c = thread / 32 - MULTIPLIERS / 32, column = first_column + c;
+        const bool used = column < columns;
+        const double before = used ? (double)tallies[column] : 0.0;
+        double next_update = before + 1.0, fields[FIELDS];
+        int64 mistakes = 0;
+#pragma unroll
+        for (int f = 0; f < FIELDS; f++) fields[f] = rule[f];
+        for (int64 block = 0; block < blocks; block++) {
             const REAL *gram = stored_grams + (block & 1) * GRAM_SIZE;
-            const Example *here = stored_examples + (block & 1) * BLOCK;
             const int64 first = block * BLOCK;
-            const int live = (int)min((int64)BLOCK, rows - first);
-            REAL score[GROUPS];
+            const int live = used ? (int)min((int64)BLOCK, rows - first) : 0;
+            REAL sign[GROUPS], score[GROUPS] = {};  // of a row, and its score times the sign
+            double length[GROUPS], share[GROUPS], tau[GROUPS];
+#if CLUSTER > 1
+            if (c == 0 && lane == 0) announce(&sums_here[block & 1], CLUSTER * COLUMNS * BLOCK * sizeof(REAL));
+#else
+            __syncthreads();  // the sums are there
+#endif
+            await(&grams_here[block & 1], block >> 1);
+#pragma unroll
+            for (int g = 0; g < GROUPS; g++) {
+                const Example example = stored_examples[(block & 1) * BLOCK + min(g * 32 + lane, BLOCK - 1)];
+                const bool positive = example.label == (BINARY ? 1 : column);
+                sign[g] = positive ? 1 : -1;
+                length[g] = example.length;
+                share[g] = positive || BINARY ? example.weight * example.of_class : example.weight;
+            }
+#if CLUSTER > 1
+            await(&sums_here[block & 1], block >> 1);
+            const REAL *addends = sent + (block & 1) * CLUSTER * COLUMNS * BLOCK + c * BLOCK;
+            const int some = CLUSTER, apart = COLUMNS * BLOCK;
+#else
+            const REAL *addends = sums + c * MULTIPLIERS;
+            const int some = SHARES, apart = BLOCK;
+#endif
+            auto decide = [&](int g) {  // τ of each row of a group
+                tau[g] = step(fields, (double)score[g], length[g], next_update, sign[g] > 0);
+                if (WEIGHTED) tau[g] *= share[g];
+            };
+#pragma unroll
+            for (int g = 0; g < GROUPS; g++) {
+                if (lane < AT_ONCE)
+#pragma unroll
+                    for (int a = 0; a < some; a++) score[g] += addends[a * apart + g * 32 + lane];
+                score[g] *= sign[g];
+                decide(g);
+            }
             int moved = 0;
 #pragma unroll
             for (int g = 0; g < GROUPS; g++) {
-                score[g] = 0;
-                if (lane < AT_ONCE)
-#pragma unroll
-                    for (int a = 0; a < addends; a++) score[g] += all[a * BLOCK + g * 32 + lane];
-            }
-#pragma unroll
-            for (int g = 0; g < GROUPS; g++) {
-                const Example example = here[min(g * 32 + lane, BLOCK - 1)];
-                const bool live_lane = g * 32 + lane < live, positive = example.label == (BINARY ? 1 : column);
-                const double sign = positive ? 1.0 : -1.0;
-                const double share = positive || BINARY ? example.weight * example.of_class : example.weight;
-                const int wide = BLOCK - 32 * g;
-                int next = 0;
-                double m;
+                int next = g * 32 + lane < live ? 0 : 32;
+                if (moved) decide(g);
                 while (true) {
-                    m = sign * (double)score[g];
-                    double tau = 0.0;
-                    if (live_lane && lane >= next)
-                        tau = share * step(rule, m, example.length, (double)(tally + 1), positive);
-                    const unsigned moving = __ballot_sync(WHOLE_WARP, tau != 0.0);
+                    const unsigned moving = __ballot_sync(WHOLE_WARP, tau[g] != 0.0 && lane >= next);
                     if (!moving) break;
                     const int i = __ffs(moving) - 1;
-                    tau = __shfl_sync(WHOLE_WARP, sign * tau, i);
-                    const REAL by = (REAL)tau;
-                    const REAL *products = gram + first_of_group(g) + i * wide + lane;
-                    if (lane > i && lane < AT_ONCE) score[g] = fma(by, products[0], score[g]);
+                    const REAL *products = gram + first_of_group(g) + i * (BLOCK - 32 * g) + lane;
+                    const double by_row = __shfl_sync(WHOLE_WARP, sign[g] > 0 ? tau[g] : -tau[g], i);
+                    const REAL by = (REAL)by_row;
+                    if (lane > i && lane < AT_ONCE) score[g] = fma(sign[g] * by, products[0], score[g]);
 #pragma unroll
-                    for (int h = g + 1; h < GROUPS; h++) score[h] = fma(by, products[32 * (h - g)], score[h]);
-                    if (lane == 0) moves[moved] = Move{tau, g * 32 + i, 0};
+                    for (int h = g + 1; h < GROUPS; h++) score[h] = fma(sign[h] * by, products[32 * (h - g)], score[h]);
+                    if (lane == 0) moves[c * BLOCK + moved] = Move{by_row, g * 32 + i, 0};
                     moved++;
-                    tally++;
-                    next = i + 1;
+                    next_update += 1.0;
+                    next = max(next, i + 1);
+                    decide(g);
                 }
-                if (live_lane && rank == 0) {
-                    if (!is_number(score[g])) note_broken(counts, position + first + g * 32 + lane);
-                    if (!BINARY) visits[(int64)column * rows + first + g * 32 + lane] = score[g];
-                }
-                if (BINARY) mistakes += __popc(__ballot_sync(WHOLE_WARP, live_lane && !(m > 0.0)));
             }
-            updates += moved;
-            if (lane == 0) found = moved;
+            if (lane == 0) found[c] = moved;
+            __syncthreads();  // the decisions are made
+#pragma unroll
+            for (int g = 0; g < GROUPS; g++) {
+                const int row = g * 32 + lane;
+                if (BINARY) mistakes += __popc(__ballot_sync(WHOLE_WARP, row < live && !(score[g] > 0)));
+                if (row < live && rank == 0) {
+                    if (!is_number(score[g])) note_broken(counts, position + first + row);
+                    if (!BINARY) visits[(int64)column * rows + first + row] = sign[g] * score[g];
+                }
+            }
         }
-        __syncthreads();
-        const int moved = found;
-        const int begin = drift ? (thread < THREADS / 2 ? thread : vectors) : thread;  // move
-        const int step_of_threads = drift ? THREADS / 2 : THREADS;
-        for (int j = begin; j < vectors; j += step_of_threads) {
-            Vector sum = ((Vector *)my_w)[j];
-#pragma unroll 4
-            for (int q = 0; q < moved; q++) {
-                const REAL by = (REAL)moves[q].tau;
-                const Vector a = ((const Vector *)(x + moves[q].row * width))[j];
-#pragma unroll
-                for (int u = 0; u < UNITS; u++) sum.at[u] = fma(by, a.at[u], sum.at[u]);
-            }
-            ((Vector *)my_w)[j] = sum;
+        if (lane == 0 && rank == 0 && used) {
+            tallies[column] = (int64)(next_update - 1.0);
+            atomicAdd((uint64 *)&counts->updates, (uint64)(next_update - 1.0 - before));
+            if (BINARY) atomicAdd((uint64 *)&counts->mistakes, (uint64)mistakes);
         }
-        if (drift && thread >= THREADS / 2)
-            for (int j = thread - THREADS / 2; j < vectors; j += THREADS / 2) {
-                double sum[UNITS];
-#pragma unroll
-                for (int u = 0; u < UNITS; u++) sum[u] = my_drift[j * UNITS + u];
-#pragma unroll 4
-                for (int q = 0; q < moved; q++) {
-                    const double due = moves[q].tau * (double)(clock + position + block * BLOCK + moves[q].row);
-                    const Vector a = ((const Vector *)(x + moves[q].row * width))[j];
-#pragma unroll
-                    for (int u = 0; u < UNITS; u++) sum[u] = fma(due, (double)a.at[u], sum[u]);
-                }
-#pragma unroll
-                for (int u = 0; u < UNITS; u++) my_drift[j * UNITS + u] = sum[u];
-            }
     }
     __syncthreads();
-    for (int f = thread; f < width; f += THREADS) {
-        w[slice + f] = my_w[f];
-        if (drift) drift[slice + f] = my_drift[f];
-    }
-    if (thread == 0 && rank == 0) {
-        tallies[column] = tally;
-        atomicAdd((uint64 *)&counts->updates, (uint64)updates);
-        if (BINARY) atomicAdd((uint64 *)&counts->mistakes, (uint64)mistakes);
+    for (int e = thread; e < COLUMNS * WIDTH; e += THREADS) {
+        const int64 column = first_column + e / WIDTH, at = (column * CLUSTER + rank) * WIDTH + e % WIDTH;
+        if (column < columns) {
+            w[at] = my_w[e];
+            if (drift) drift[at] = my_drift[e];
+        }
     }
     cluster_barrier();  // nobody leaves while others send
 }

@@ -1,4 +1,4 @@
-// The Gram matrix of each block of BLOCK rows: gram[block][i][j] = ⟨row i, row j⟩ for j ≥ i, constant included.
+// The Gram matrix of each block of BLOCK rows: ⟨row i, row j⟩ for j ≥ i, constant included, at place_in_gram(i, j).
 //
 // A thread block takes 128 rows, which are 128/BLOCK blocks, and keeps STEP features of them at a time in its memory. Each thread
 // sums a tile of TILE × TILE products; tiles below the diagonal are left out. The order of each sum is that of the features.
@@ -74,13 +74,13 @@ extern "C" __global__ void __launch_bounds__(THREADS) gram(
             __syncthreads();
         }
         if (threadIdx.x < ALL_TILES) {
-            REAL *to = grams + (group * (ROWS / BLOCK) + number) * BLOCK * BLOCK;
+            REAL *to = grams + (group * (ROWS / BLOCK) + number) * GRAM_SIZE;
             int first = left - number * BLOCK, second = right - number * BLOCK;
 #pragma unroll
             for (int i = 0; i < TILE; i++)
 #pragma unroll
                 for (int j = 0; j < TILE; j += UNITS)
-                    *(Vector *)&to[(first + i) * BLOCK + second + j] = *(Vector *)&sums[i][j];
+                    *(Vector *)&to[place_in_gram(first + i, second + j)] = *(Vector *)&sums[i][j];
         }
     }
 }

@@ -3,9 +3,6 @@
 // A packed chunk is [block][slice][row of the block][width]: the features of a row, the constant last, are cut into SLICES slices of
 // `width` numbers, one for each thread block of a cluster, and padded with zeros. With one slice it is a matrix of padded rows.
 
-__device__ __forceinline__ float as_real(const float *values, int at) { return values[at]; }
-__device__ __forceinline__ double as_real(const double *values, int at) { return values[at]; }
-
 struct Half {
     unsigned short bits;
 };
@@ -13,13 +10,21 @@ struct BrainHalf {  // bfloat16: the upper half of a float
     unsigned short bits;
 };
 
-__device__ __forceinline__ float as_real(const Half *values, int at) {
+__device__ __forceinline__ float as_real(float value) { return value; }
+__device__ __forceinline__ double as_real(double value) { return value; }
+__device__ __forceinline__ float as_real(Half value) {
     float result;
-    asm("cvt.f32.f16 %0, %1;" : "=f"(result) : "h"(values[at].bits));
+    asm("cvt.f32.f16 %0, %1;" : "=f"(result) : "h"(value.bits));
     return result;
 }
-__device__ __forceinline__ float as_real(const BrainHalf *values, int at) {
-    return __uint_as_float((unsigned)values[at].bits << 16);
+__device__ __forceinline__ float as_real(BrainHalf value) { return __uint_as_float((unsigned)value.bits << 16); }
+
+template <typename VALUE> __device__ __forceinline__ Vector as_vector(const VALUE *from, bool aligned) {
+    Vector result;
+    if (aligned && sizeof(VALUE) == sizeof(REAL)) return *(const Vector *)from;
+#pragma unroll
+    for (int u = 0; u < UNITS; u++) result.at[u] = as_real(from[u]);
+    return result;
 }
 
 // One warp packs one row. `order` lists the rows of the data (null: they are in this order); where `gathered`, only labels and
@@ -29,23 +34,31 @@ __device__ __forceinline__ void pack_rows(
     const VALUE *values, int64 stride, int features, double constant, const int64 *order, int gathered, const int *labels,
     const double *weights, int64 rows, int64 padded, int block, int slices, int width, REAL *packed, Example *examples
 ) {
-    int lane = threadIdx.x & 31;
-    int64 warps = (int64)gridDim.x * (blockDim.x >> 5);
+    const int lane = threadIdx.x & 31;
+    const bool aligned = ((uint64)values | (uint64)stride * sizeof(VALUE)) % 16 == 0;
+    const int64 warps = (int64)gridDim.x * (blockDim.x >> 5);
     for (int64 at = (int64)blockIdx.x * (blockDim.x >> 5) + (threadIdx.x >> 5); at < padded; at += warps) {
-        int64 number = at / block, place = at % block;
+        const int64 number = at / block, place = at % block;
         const int64 row = at < rows ? (order ? order[at] : at) : -1;
         const VALUE *of_row = values + (gathered ? at : row) * stride;
         double length = 0.0;
-        for (int slice = 0; slice < slices; slice++) {
-            REAL *to = packed + ((number * slices + slice) * block + place) * width;
-            for (int j = lane; j < width; j += 32) {
-                int feature = slice * width + j;
-                REAL value = 0;
-                if (row >= 0 && feature < features) value = as_real(of_row, feature);
-                if (row >= 0 && feature == features) value = (REAL)constant;
-                to[j] = value;
-                if (feature < features) length += (double)value * (double)value;
-            }
+#pragma unroll 4
+        for (int vector = lane; vector < slices * width / UNITS; vector += 32) {
+            const int first = vector * UNITS, slice = first / width;
+            Vector value;
+            if (row >= 0 && first + UNITS <= features)
+                value = as_vector(of_row + first, aligned);
+            else
+#pragma unroll
+                for (int u = 0; u < UNITS; u++) {
+                    value.at[u] = 0;
+                    if (row >= 0 && first + u < features) value.at[u] = as_real(of_row[first + u]);
+                    if (row >= 0 && first + u == features) value.at[u] = (REAL)constant;
+                }
+            *(Vector *)(packed + ((number * slices + slice) * block + place) * width + first - slice * width) = value;
+#pragma unroll
+            for (int u = 0; u < UNITS; u++)
+                if (first + u < features) length += (double)value.at[u] * (double)value.at[u];
         }
         for (int distance = 16; distance > 0; distance >>= 1) length += __shfl_xor_sync(WHOLE_WARP, length, distance);
         if (lane == 0) {
