@@ -40,7 +40,8 @@ RUN = """
 import numpy as np
 from rosenblatt.engine.problems import Binary
 from rosenblatt.engine.rows import Examples, as_rows
-from rosenblatt.engine.train import Trainer, Visits
+from rosenblatt.engine.train import Trainer
+from rosenblatt.engine.visits import Visits
 from rosenblatt.engine.weights import zeros
 from {module} import {rule} as Rule
 

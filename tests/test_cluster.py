@@ -12,7 +12,8 @@ from rosenblatt.cluster.linear_run import agree_on, labels_of_arrays
 from rosenblatt.cluster.rows import RowSetup
 from rosenblatt.cluster.sums import ShardsHere
 from rosenblatt.engine.mixing import MixingTrainer
-from rosenblatt.engine.train import Limits, Visits, train
+from rosenblatt.engine.train import Limits, train
+from rosenblatt.engine.visits import Visits
 
 pytestmark = pytest.mark.timeout(300)
 

@@ -3,6 +3,7 @@
 import os
 import pickle
 import signal
+import sys
 
 import numpy as np
 import pytest
@@ -18,15 +19,17 @@ from sklearn.preprocessing import FunctionTransformer
 import rosenblatt
 from rosenblatt import MIRA, PAUM, PassiveAggressiveClassifier, Perceptron
 from rosenblatt.engine.train import NO_LIMIT
+from rosenblatt.engine.visits import OrderAhead, Visits
 from rosenblatt.errors import (
     InvalidData,
     InvalidDataType,
     InvalidParameter,
+    MissingDependency,
     NumericOverflow,
     UnscaledColumns,
     UnsupportedOperation,
 )
-from rosenblatt.gpu import arrays
+from rosenblatt.gpu import arrays, trainer
 from rosenblatt.gpu.arrays import OnCard, cuda_device, to_host
 from rosenblatt.gpu.card import card_number, find_card, use_card, weight_type
 from rosenblatt.gpu.emulated import EmulatedCard, EmulatedRun
@@ -421,10 +424,10 @@ def test_an_array_that_requires_gradients_is_refused():
 )
 def test_what_a_card_cannot_do_says_what_to_set_instead(learner, settings):
     X, y = clouds(3)
-    with pytest.raises(UnsupportedOperation, match="cannot learn on a GPU; copy X to the CPU; try") as refused:
+    with pytest.raises(UnsupportedOperation, match="learns on the CPU only, not on a GPU; try") as refused:
         learner.fit(CudaArray(X), y)
     assert refused.value.settings == settings
-    with pytest.raises(UnsupportedOperation, match="cannot learn on a GPU"):
+    with pytest.raises(UnsupportedOperation, match="not on a GPU"):
         clone(learner).set_params(device="cuda").fit(X, y)
     assert not learner.__sklearn_is_fitted__()
     learner.set_params(**settings).fit(CudaArray(X), y)
@@ -463,6 +466,23 @@ def test_learners_that_know_no_gpu_say_which_do(learner):
         learner.fit(CudaArray(X), y)
     with pytest.raises(TypeError, match=r"it learns on the CPU, and Perceptron, .* learn on a GPU too"):
         type(learner)(device="cuda")
+
+
+def test_without_the_extra_the_error_says_what_to_install(monkeypatch):
+    X, y = clouds(2)
+    model = Perceptron().fit(CudaArray(X), y)
+    use_card(0, None)
+    monkeypatch.setitem(sys.modules, "cupy", None)  # as if it were not installed
+    monkeypatch.delitem(sys.modules, "rosenblatt.gpu.cuda", raising=False)
+    for call in (
+        lambda: Perceptron().fit(CudaArray(X), y),
+        lambda: Perceptron(device="cuda").fit(X, y),
+        lambda: model.predict(CudaArray(X)),
+        lambda: model.score(X, CudaArray(y)),
+    ):
+        with pytest.raises(MissingDependency, match=r"GPUs need the package cupy, .* pip install 'rosenblatt\[cuda\]'"):
+            call()
+    assert model.score(X, y) > 0.8  # what was learned there needs no card
 
 
 # ── Errors, which are those of the CPU ───────────────────────────────────────────────────────────────────────────────────
@@ -618,6 +638,32 @@ def test_an_epoch_that_fails_leaves_the_model_as_it_was(card, failure):
         assert all(np.array_equal(now, then) for now, then in zip(model.weights_, before, strict=True))
 
 
+@pytest.mark.parametrize("order", ["shuffle", "random"])
+@pytest.mark.parametrize("bits", [np.random.PCG64, np.random.MT19937])
+def test_orders_that_are_drawn_ahead_are_those_of_the_cpu(monkeypatch, order, bits):
+    monkeypatch.setattr(trainer, "MANY_ROWS", 1)
+    X, y = clouds(3)
+    X = np.round(X)
+    here, there = (np.random.Generator(bits(3)) for _ in range(2))
+    ours = Perceptron(order=order, max_iter=4, tol=None, random_state=there).fit(CudaArray(X), y)
+    assert_same_model(ours, Perceptron(order=order, max_iter=4, tol=None, random_state=here).fit(X, y))
+    assert there.random() == here.random()  # the source has gone as far
+    X[[7, 9]] = X[7] * 1e300
+    y[[7, 9]] = [0, 1]
+    learner = Perceptron(order=order, max_iter=9, tol=None)
+    assert error_of(lambda: learner.fit(CudaArray(X), y)) == error_of(lambda: learner.fit(X, y))
+
+
+@pytest.mark.parametrize("order", ["shuffle", "random", "cyclic"])
+def test_a_source_that_others_draw_from_gives_the_same_orders(order):
+    plain = Visits(np.arange(50), order, np.random.default_rng(4))
+    ahead = plain._replace(rng=np.random.default_rng(4), ahead=OrderAhead())
+    for epoch in range(6):
+        assert np.array_equal(ahead.epoch(), plain.epoch())
+        if epoch == 3:
+            assert ahead.rng.random() == plain.rng.random()
+
+
 # ── The parts ────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -665,9 +711,9 @@ def test_a_card_has_no_limit_of_updates(card):
     plan = learner._plan()
     model = learner._model_to_fit(plan, rows, X.shape[1], 2, None)
     examples = rosenblatt.engine.rows.Examples(rows, y.astype(np.int64), None, 1.0)
-    trainer = learner._make_trainer(plan, model, rows, examples, plan.visits(np.arange(len(y)), rows, plan.rng()))
+    made = learner._make_trainer(plan, model, rows, examples, plan.visits(np.arange(len(y)), rows, plan.rng()))
     with pytest.raises(ValueError, match="no limit of updates"):
-        trainer.epoch(np.arange(5), 3)
-    assert trainer.epoch(np.arange(5), NO_LIMIT)[0].position == 5
+        made.epoch(np.arange(5), 3)
+    assert made.epoch(np.arange(5), NO_LIMIT)[0].position == 5
     assert seen == [1]
     assert "emulated" in card.describe().name

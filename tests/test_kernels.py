@@ -11,7 +11,8 @@ from rosenblatt.engine import blocks
 from rosenblatt.engine.jit import is_number, jit
 from rosenblatt.engine.problems import Binary, Joint, OneVsOne, OneVsRest, columns, visible
 from rosenblatt.engine.rows import CSR, Dense, Examples, as_rows
-from rosenblatt.engine.train import Trainer, Visits
+from rosenblatt.engine.train import Trainer
+from rosenblatt.engine.visits import Visits
 from rosenblatt.engine.weights import zeros
 from rosenblatt.rules import Diminishing, Perceptron
 from rosenblatt.testing import reference

@@ -17,7 +17,8 @@ from rosenblatt.engine.mixing import LocalShards, MixedEpoch, MixingTrainer, Sha
 from rosenblatt.engine.model import LinearModel, fresh
 from rosenblatt.engine.problems import Binary, Joint, OneVsRest
 from rosenblatt.engine.rows import Examples, as_rows, lengths
-from rosenblatt.engine.train import Limits, Trainer, Visits, pending_for, train
+from rosenblatt.engine.train import Limits, Trainer, pending_for, train
+from rosenblatt.engine.visits import Visits
 from rosenblatt.testing import reference
 from rosenblatt.testing.strategies import samples, separated
 from rosenblatt.theory.geometry import gamma_seen

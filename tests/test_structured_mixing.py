@@ -17,7 +17,8 @@ from worked import tag_features
 
 from rosenblatt import rules
 from rosenblatt.engine.mixing import MixingTrainer, WeightChange, add_changes
-from rosenblatt.engine.train import Limits, Visits, train
+from rosenblatt.engine.train import Limits, train
+from rosenblatt.engine.visits import Visits
 from rosenblatt.errors import InvalidData, InvalidDataType
 from rosenblatt.structured import GraphParser, SequenceTagger, StructuredPerceptron, TransitionParser
 from rosenblatt.structured.shards import SentenceShard, common_model

@@ -17,7 +17,8 @@ from rosenblatt.cluster.report import MixingReport
 from rosenblatt.cluster.sums import Sum
 from rosenblatt.engine.mixing import MIXINGS, Mixable, MixingTrainer, Shards
 from rosenblatt.engine.resuming import ResumedTrainer
-from rosenblatt.engine.train import Epoch, Limits, NumericFailure, Visits, train
+from rosenblatt.engine.train import Epoch, Limits, NumericFailure, train
+from rosenblatt.engine.visits import Visits
 from rosenblatt.errors import (
     ClusterUnavailable,
     IncompatibleParameters,

@@ -31,7 +31,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rosenblatt.engine.loop import Progress
-from rosenblatt.engine.train import NO_LIMIT, Visits
+from rosenblatt.engine.train import NO_LIMIT
+from rosenblatt.engine.visits import Visits
 
 FAN_IN = 8  # changes that are added up at once
 MIXINGS = ("uniform", "mistakes", "changed")

@@ -7,7 +7,8 @@ from collections.abc import Callable, Sequence
 from numpy.typing import NDArray
 
 from rosenblatt.engine.loop import Progress
-from rosenblatt.engine.train import NO_LIMIT, Epoch, EpochTrainer, Visits
+from rosenblatt.engine.train import NO_LIMIT, Epoch, EpochTrainer
+from rosenblatt.engine.visits import Visits
 
 
 class ResumedTrainer:

@@ -18,6 +18,7 @@ from rosenblatt.engine import blocks, loop
 from rosenblatt.engine.loop import Pace, Progress, Scratch, scratch_for
 from rosenblatt.engine.problems import MOVE, Problem, columns, moves_per_row
 from rosenblatt.engine.rows import Examples, Rows, count, largest_value, prefetch_distance
+from rosenblatt.engine.visits import Visits
 from rosenblatt.engine.weights import HALFWAY, WeightBound, Weights, norm
 
 NO_LIMIT = np.iinfo(np.int64).max
@@ -34,26 +35,6 @@ class NumericFailure(ArithmeticError):
     def __init__(self, row: int | None, epochs: int = 0):
         super().__init__(f"a score or a weight is not a finite number, at row {row}")
         self.row, self.epochs = row, epochs
-
-
-class Visits(NamedTuple):
-    """Which rows are visited, in which order, how many before the weights change, and by how many threads."""
-
-    live: NDArray  # (rows that count,) int64
-    order: str  # cyclic, shuffle, random, most-violated
-    rng: np.random.Generator
-    batch: int = 1
-    mean: bool = False
-    scales: NDArray | None = None  # what most-violated divides margins by
-    threads: int = 1
-
-    def epoch(self) -> NDArray:
-        """The rows of the next epoch."""
-        if self.order == "shuffle":
-            return self.rng.permutation(self.live)
-        if self.order == "random":
-            return self.rng.choice(self.live, len(self.live))
-        return self.live
 
 
 class Limits(NamedTuple):

@@ -41,13 +41,13 @@ from rosenblatt.engine.train import (
     Limits,
     NumericFailure,
     RowTrainer,
-    Visits,
     failing_batch,
     failing_rows,
     interrupts_held,
     learn_once,
     train,
 )
+from rosenblatt.engine.visits import Visits
 from rosenblatt.errors import (
     InvalidData,
     InvalidDataType,

@@ -7,7 +7,7 @@ import math
 import warnings
 from abc import abstractmethod
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
@@ -17,44 +17,42 @@ from rosenblatt import rules
 from rosenblatt.conditions import RunConditions
 from rosenblatt.engine.blocks import panels_to_keep
 from rosenblatt.engine.model import Init, LinearModel, fresh, nothing_pending
-from rosenblatt.engine.problems import Binary, OneVsOne, Problem, Spread, winner
+from rosenblatt.engine.problems import Binary, OneVsOne, winner
 from rosenblatt.engine.rows import (
     AnyMatrix,
     Dense,
     DeviceRows,
     Examples,
-    Matrix,
     MatrixLike,
     Rows,
     lengths,
     numpy_array,
     refuse_too_long,
 )
-from rosenblatt.engine.train import NO_LIMIT, Limits, Log, Trainer, Visits, pending_for
+from rosenblatt.engine.train import NO_LIMIT, Limits, Log, Trainer, pending_for
+from rosenblatt.engine.visits import Visits
 from rosenblatt.engine.weights import Weights
 from rosenblatt.errors import InvalidData, InvalidParameter, UnknownLabel, UnsupportedOperation
 from rosenblatt.estimators import targets
-from rosenblatt.estimators.base import DENSE_WEIGHTS, Classifier, NotOffered, read_rows
+from rosenblatt.estimators.base import DENSE_WEIGHTS, NotOffered, read_rows
 from rosenblatt.estimators.callbacks import with_callbacks
+from rosenblatt.estimators.device_classifier import DeviceClassifier
 from rosenblatt.estimators.explanation import Explanation
 from rosenblatt.estimators.interface import check_is_fitted
 from rosenblatt.estimators.parameters import Number, OneOf, SharedParameters, parameter, with_parameters
 from rosenblatt.estimators.plan import PATIENCE, Plan
-from rosenblatt.gpu.arrays import cuda_device, rows_on_card, send_to_card, to_host
-from rosenblatt.gpu.card import card_number
 from rosenblatt.gpu.trainer import CardTrainer, begin_on_card
 from rosenblatt.modelfile.parts import Parts
 
 if TYPE_CHECKING:
     from rosenblatt.theory.certification import Certified
 
-T = TypeVar("T")
 LinearTrainer: TypeAlias = Trainer | CardTrainer  # on the CPU, on a GPU
 
 _POWERS = {"invsqrt": 0.5, "inverse": 1.0}
 
 
-class Linear(Classifier):
+class Linear(DeviceClassifier):
     """A linear classifier: w += τΔ, with τ from a rule that sees the margin and the length of Δ.
 
     Parameters
@@ -164,27 +162,6 @@ class Linear(Classifier):
                 settings={"keep": "average"},
             )
         return self._partial_fit(X, y, classes, self._to_host(sample_weight, "sample_weight"))
-
-    def score(self, X: MatrixLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
-        """Compute the share of rows whose class is predicted.
-
-        Parameters
-        ----------
-        X : array or sparse matrix (rows, features)
-            The rows.
-        y : array (rows,)
-            Their labels.
-        sample_weight : array (rows,), optional
-            How much each row counts.
-
-        Returns
-        -------
-        float
-            From 0 to 1.
-        """
-        import sklearn.base  # noqa: F401  gives the base of this class its `score`
-
-        return super().score(X, self._to_host(y, "y"), self._to_host(sample_weight, "sample_weight"))
 
     def explain(self, x: MatrixLike, label: object = None) -> Explanation:
         """Compute what each feature of a row contributes to the score of a class.
@@ -382,64 +359,9 @@ class Linear(Classifier):
     def _model_to_fit(self, plan: Plan, rows: Rows, features: int, outputs: int, init: Init | None) -> LinearModel:
         model = super()._model_to_fit(plan, rows, features, outputs, init)
         w = model.weights.w
-        model.conditions = RunConditions(
-            start=w.copy() if w.ndim == 1 and w.any() else None
-        )  # theorems are about two classes
+        start = w.copy() if w.ndim == 1 and w.any() else None  # theorems are about two classes
+        model.conditions = RunConditions(start=start)
         return model
-
-    # Where rows lie
-
-    def _to_host(self, array: T, name: str) -> T | NDArray:
-        """An array in the memory of the machine, if it may come from a card."""
-        return array if self.device == "cpu" else to_host(array, name)
-
-    def _read_to_learn(self, X: Any, y: Any, reset: bool) -> tuple[Any, NDArray]:
-        y = self._to_host(y, "y")
-        rows = rows_on_card(X, self.device)
-        if rows is not None:
-            _, y = self._validate(_same_shape(rows), y, reset, order=None)
-            return rows, y
-        if card_number(self.device) is None:
-            return super()._read_to_learn(X, y, reset)
-        _refuse_sparse(X, self.device)
-        X, y = self._validate(X, y, reset, dtype=(np.float64, np.float32, np.float16))
-        return self._to_device(X), y
-
-    def _read_to_predict(self, X: Any) -> Any:
-        rows = rows_on_card(X, self.device)
-        if rows is None:
-            return super()._read_to_predict(X)
-        read_rows(self, _same_shape(rows), order=None, ensure_all_finite=False)
-        self._check_finite(rows, rows)
-        return rows
-
-    def _to_device(self, X: AnyMatrix) -> AnyMatrix:
-        if isinstance(X, DeviceRows) or card_number(self.device) is None:
-            return X
-        _refuse_sparse(X, self.device)
-        return send_to_card(X, self.device)
-
-    def _winners(self, model: LinearModel, X: AnyMatrix) -> NDArray:
-        return model.winners(X)
-
-    def _predict_numbers(self, X: MatrixLike) -> NDArray:
-        if cuda_device(X) is None:
-            return super()._predict_numbers(X)
-        check_is_fitted(self)
-        return self._model.winners(self._read_to_predict(X))
-
-    def _refuse_on_card(self, problem: Problem, order: str) -> None:
-        """Raise UnsupportedOperation for what a card does not do."""
-        refused: list[tuple[bool, str, object]] = [
-            (self.keep in ("pocket", "vote"), "keep", "average"),
-            (order == "most-violated", "order", "shuffle"),
-            (isinstance(problem, OneVsOne | Spread), "multiclass", "ovr"),
-        ]
-        for holds, name, instead in refused:
-            if holds:
-                raise _not_on_card(f"{type(self).__name__} with {name}={getattr(self, name)!r}", {name: instead})
-
-    # Learning
 
     def _make_trainer(
         self, plan: Plan, model: LinearModel, X: AnyMatrix, examples: Examples, visits: Visits
@@ -453,7 +375,7 @@ class Linear(Classifier):
         batch, in_turn = 1 if visits.mean else visits.batch, visits.order in ("cyclic", "shuffle")
         model.conditions = model.conditions.further(rule, batch, in_turn, weighted)
         if isinstance(X, DeviceRows):
-            self._refuse_on_card(model.problem, visits.order)
+            self._refuse_on_card(model.problem, visits)
             return begin_on_card(examples, model.weights, model.problem, rule, visits, model.bound)
         log = Log() if self.keep == "vote" else None
 
@@ -467,7 +389,7 @@ class Linear(Classifier):
         model.add_pending = trainer.add_pending
         return trainer
 
-    def _store(self, model: LinearModel, X: Matrix, learner: LinearTrainer) -> None:
+    def _store(self, model: LinearModel, X: Any, learner: LinearTrainer) -> None:
         if isinstance(learner, CardTrainer):
             return  # all is in the weights after each epoch
         learner.add_pending()
@@ -494,7 +416,7 @@ class Linear(Classifier):
     def _limits(self, plan: Plan, learner: Any) -> Limits:
         limits = plan.limits()
         if isinstance(learner, CardTrainer) and limits.updates != NO_LIMIT:
-            raise _not_on_card(f"max_updates={self.max_updates}", {"max_updates": None})
+            raise self._not_on_card("max_updates", None)
         return limits._replace(visits=PATIENCE)
 
     def _model_to_parts(self, resume: bool) -> Parts:
@@ -507,23 +429,6 @@ class Linear(Classifier):
         problem = self._model.problem
         kinds = ("multiclass", type(problem), type(plan.problem(problem.classes)))
         return [("keep", self._model.keep, self.keep), *super()._unchangeable(plan), kinds]
-
-
-def _same_shape(rows: DeviceRows) -> NDArray:
-    """An array of the shape of rows on a device that takes no memory, for scikit-learn to check all but the values."""
-    return np.broadcast_to(np.float32(0), rows.shape)
-
-
-def _refuse_sparse(X: object, device: str) -> None:
-    """Raise UnsupportedOperation if rows are sparse, which the kernels of a GPU cannot read."""
-    if sp.issparse(X):
-        raise UnsupportedOperation(
-            f"device={device!r} cannot learn from sparse rows", hint="use X.toarray()", settings={"device": "cpu"}
-        )
-
-
-def _not_on_card(what: str, settings: dict[str, object]) -> UnsupportedOperation:
-    return UnsupportedOperation(f"{what} cannot learn on a GPU", hint="copy X to the CPU", settings=settings)
 
 
 @with_parameters

@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 from rosenblatt.engine.blocks import available_threads
 from rosenblatt.engine.problems import Binary, Joint, OneVsOne, OneVsRest, Problem
 from rosenblatt.engine.rows import Rows, lengths
-from rosenblatt.engine.train import NO_LIMIT, Limits, Visits
+from rosenblatt.engine.train import NO_LIMIT, Limits
+from rosenblatt.engine.visits import Visits
 from rosenblatt.errors import InvalidData
 from rosenblatt.estimators import parameters
 from rosenblatt.estimators.interface import check_random_state

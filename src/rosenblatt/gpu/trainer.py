@@ -10,11 +10,14 @@ from numpy.typing import NDArray
 from rosenblatt.engine.loop import Progress
 from rosenblatt.engine.problems import Problem
 from rosenblatt.engine.rows import Examples, float_type
-from rosenblatt.engine.train import NO_LIMIT, NumericFailure, Visits, learn_once, stays_finite
+from rosenblatt.engine.train import NO_LIMIT, NumericFailure, learn_once, stays_finite
+from rosenblatt.engine.visits import OrderAhead, Visits
 from rosenblatt.engine.weights import WeightBound, Weights, norm
 from rosenblatt.errors import UnsupportedOperation
 from rosenblatt.gpu.arrays import OnCard
 from rosenblatt.gpu.card import CardRun, CardTask
+
+MANY_ROWS = 100_000  # to shuffle fewer takes less than a millisecond or two
 
 
 class CardTrainer(NamedTuple):
@@ -116,5 +119,7 @@ def begin_on_card(
             f"a model with weights of {weights.w.dtype} cannot learn from rows of less precision on a GPU",
             hint=f"convert X to {weights.w.dtype}",
         )
+    if visits.order != "cyclic" and len(visits.live) >= MANY_ROWS:
+        visits = visits._replace(ahead=OrderAhead())
     trainer = CardTrainer(examples, weights, problem, rule, visits, bound, None)
     return trainer if problem.classes < 2 else trainer._replace(run=_begin(trainer))

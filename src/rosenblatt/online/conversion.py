@@ -22,7 +22,7 @@ from rosenblatt.engine.jit import jit
 from rosenblatt.engine.model import LinearModel, coef_and_intercept
 from rosenblatt.engine.problems import Joint, OneVsRest, decide
 from rosenblatt.engine.rows import Examples, lengths
-from rosenblatt.engine.train import Visits
+from rosenblatt.engine.visits import Visits
 from rosenblatt.engine.votes import AT_ONCE, Votes, products, resize_columns, stack_rows
 from rosenblatt.errors import DamagedModel, IncompatibleParameters, InvalidData, UnsupportedOperation
 from rosenblatt.estimators.base import read_rows

@@ -26,7 +26,8 @@ from rosenblatt import rules
 from rosenblatt.engine.hashtable import mix
 from rosenblatt.engine.loop import Progress
 from rosenblatt.engine.resuming import ResumedTrainer
-from rosenblatt.engine.train import NO_LIMIT, EpochTrainer, Limits, NumericFailure, Visits
+from rosenblatt.engine.train import NO_LIMIT, EpochTrainer, Limits, NumericFailure
+from rosenblatt.engine.visits import Visits
 from rosenblatt.engine.weights import has_read_only
 from rosenblatt.errors import (
     DamagedModel,

@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 
 from rosenblatt.engine.blocks import available_threads
 from rosenblatt.engine.jit import jit
-from rosenblatt.engine.train import EpochTrainer, Visits
+from rosenblatt.engine.train import EpochTrainer
+from rosenblatt.engine.visits import Visits
 from rosenblatt.errors import DamagedModel, InvalidData, InvalidDataType, InvalidParameter, InvalidParameterType, shown
 from rosenblatt.estimators.callbacks import with_callbacks
 from rosenblatt.estimators.parameters import Anything, Flag, Number, parameter, with_parameters

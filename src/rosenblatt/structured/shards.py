@@ -13,7 +13,7 @@ from time import perf_counter
 import numpy as np
 
 from rosenblatt.engine.mixing import Change, ShardReport
-from rosenblatt.engine.train import Visits
+from rosenblatt.engine.visits import Visits
 from rosenblatt.structured.base import StructuredEstimator, StructuredModel, check_pair
 
 

@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rosenblatt.engine.rows import Examples, Rows
-from rosenblatt.engine.train import NO_LIMIT, Visits
+from rosenblatt.engine.train import NO_LIMIT
+from rosenblatt.engine.visits import Visits
 from rosenblatt.estimators.callbacks import with_callbacks
 from rosenblatt.estimators.interface import available_if
 from rosenblatt.estimators.kernel.budget_model import BudgetModel, BudgetTrainer

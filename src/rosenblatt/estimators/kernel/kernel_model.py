@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 from rosenblatt.engine.loop import Progress
 from rosenblatt.engine.problems import Problem, decide
 from rosenblatt.engine.rows import Examples, Rows
-from rosenblatt.engine.train import NO_LIMIT, Visits
+from rosenblatt.engine.train import NO_LIMIT
+from rosenblatt.engine.visits import Visits
 from rosenblatt.estimators.kernel.gram import FEW, Kernel, Matrix, workers
 
 BLOCK = 256  # rows learned at a time: the kernels inside a block cost as much as those with BLOCK kept rows

@@ -14,7 +14,8 @@ from rosenblatt import rules
 from rosenblatt.engine.blocks import available_threads
 from rosenblatt.engine.problems import Joint, OneVsRest
 from rosenblatt.engine.rows import Examples, Rows, count
-from rosenblatt.engine.train import Limits, Visits
+from rosenblatt.engine.train import Limits
+from rosenblatt.engine.visits import Visits
 from rosenblatt.errors import InvalidData, UnsupportedOperation
 from rosenblatt.estimators.base import Classifier, read_rows
 from rosenblatt.estimators.callbacks import with_callbacks

@@ -23,7 +23,8 @@ from rosenblatt.engine.loop import Progress, scratch_for
 from rosenblatt.engine.model import move_bounds, problem_of
 from rosenblatt.engine.problems import JOINT, KINDS, MOVE, Problem, columns, counters, moves_per_row
 from rosenblatt.engine.rows import CSR, Examples, frozen
-from rosenblatt.engine.train import NO_LIMIT, NumericFailure, Visits
+from rosenblatt.engine.train import NO_LIMIT, NumericFailure
+from rosenblatt.engine.visits import Visits
 from rosenblatt.engine.votes import AT_ONCE, poll
 from rosenblatt.engine.weights import Weights
 from rosenblatt.errors import InvalidData

@@ -13,7 +13,8 @@ from numpy.typing import ArrayLike, NDArray
 from rosenblatt.engine.model import LinearModel
 from rosenblatt.engine.problems import Binary, OneVsRest
 from rosenblatt.engine.rows import Examples, as_rows, lengths, numpy_array, refuse_dates, refuse_too_long
-from rosenblatt.engine.train import Epoch, Limits, Visits
+from rosenblatt.engine.train import Epoch, Limits
+from rosenblatt.engine.visits import Visits
 from rosenblatt.engine.weights import Weights
 from rosenblatt.errors import InvalidParameter, NumericOverflow
 from rosenblatt.estimators import targets

@@ -14,7 +14,8 @@ from rosenblatt.engine.loop import Pace, Progress
 from rosenblatt.engine.model import LinearModel, fresh
 from rosenblatt.engine.problems import Binary, OneVsRest, Problem
 from rosenblatt.engine.rows import Rows, as_rows, finite, frozen, prefetch_distance, refuse_dates, refuse_too_long
-from rosenblatt.engine.train import NO_LIMIT, NumericFailure, Visits
+from rosenblatt.engine.train import NO_LIMIT, NumericFailure
+from rosenblatt.engine.visits import Visits
 from rosenblatt.engine.weights import Weights, norm
 from rosenblatt.errors import DamagedModel, InvalidData
 from rosenblatt.estimators import targets

@@ -23,7 +23,8 @@ from rosenblatt.engine.loop import Progress, weight_of
 from rosenblatt.engine.model import Init, problem_of
 from rosenblatt.engine.problems import Binary, Problem, columns, decide
 from rosenblatt.engine.rows import Examples, Matrix, MatrixLike, Rows, count, fetch, take, touched_columns
-from rosenblatt.engine.train import NO_LIMIT, NumericFailure, Visits
+from rosenblatt.engine.train import NO_LIMIT, NumericFailure
+from rosenblatt.engine.visits import Visits
 from rosenblatt.engine.weights import backup, writable
 from rosenblatt.errors import DamagedModel, InvalidData, UnsupportedOperation
 from rosenblatt.estimators import parameters

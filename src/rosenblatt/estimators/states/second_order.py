@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rosenblatt.engine.rows import Examples, Matrix, lengths, refuse_too_long
-from rosenblatt.engine.train import Visits
+from rosenblatt.engine.visits import Visits
 from rosenblatt.estimators.parameters import Number, OneOf, StateParameters, parameter, with_parameters
 from rosenblatt.estimators.plan import Plan
 from rosenblatt.estimators.states.base import Stateful, StateModel, StateTrainer

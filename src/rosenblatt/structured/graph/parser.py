@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 from rosenblatt.engine.jit import jit
 from rosenblatt.engine.loop import Progress
 from rosenblatt.engine.mixing import WeightChange
-from rosenblatt.engine.train import NO_LIMIT, Visits
+from rosenblatt.engine.train import NO_LIMIT
+from rosenblatt.engine.visits import Visits
 from rosenblatt.errors import IncompatibleParameters, InvalidParameter
 from rosenblatt.estimators.parameters import Anything, Number, OneOf, parameter, with_parameters
 from rosenblatt.modelfile.parts import Parts

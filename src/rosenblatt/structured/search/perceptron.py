@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 from rosenblatt import rules
 from rosenblatt.engine.blocks import available_threads
 from rosenblatt.engine.mixing import LocalShards, MixingTrainer
-from rosenblatt.engine.train import EpochTrainer, NumericFailure, Visits
+from rosenblatt.engine.train import EpochTrainer, NumericFailure
+from rosenblatt.engine.visits import Visits
 from rosenblatt.errors import IncompatibleParameters, InvalidParameterType, NumericOverflow, UnsupportedOperation
 from rosenblatt.estimators.linear import Explanation
 from rosenblatt.estimators.parameters import Anything, Number, parameter, with_parameters

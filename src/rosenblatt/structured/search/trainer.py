@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 from rosenblatt import rules
 from rosenblatt.engine.loop import Progress
 from rosenblatt.engine.mixing import ShardReport
-from rosenblatt.engine.train import NO_LIMIT, Visits
+from rosenblatt.engine.train import NO_LIMIT
+from rosenblatt.engine.visits import Visits
 from rosenblatt.errors import NumericOverflow
 from rosenblatt.structured.base import Rule, StructuredTrainer, rule_margin
 from rosenblatt.structured.search.named_weights import Features, NamedChange, NamedModel, NamedWeights, direction, total

@@ -15,7 +15,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from rosenblatt.engine.blocks import available_threads
 from rosenblatt.engine.loop import Progress
-from rosenblatt.engine.train import NO_LIMIT, Visits
+from rosenblatt.engine.train import NO_LIMIT
+from rosenblatt.engine.visits import Visits
 from rosenblatt.errors import (
     DamagedModel,
     InvalidData,

@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 from rosenblatt.engine.hashtable import mix
 from rosenblatt.engine.loop import Progress
 from rosenblatt.engine.mixing import WeightChange
-from rosenblatt.engine.train import NO_LIMIT, Visits
+from rosenblatt.engine.train import NO_LIMIT
+from rosenblatt.engine.visits import Visits
 from rosenblatt.estimators.parameters import Number, OneOf, parameter, with_parameters
 from rosenblatt.estimators.plan import Plan
 from rosenblatt.estimators.progress import Units
