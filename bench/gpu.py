@@ -32,7 +32,8 @@ from rosenblatt.engine.blocks import available_threads
 from rosenblatt.engine.loop import Progress
 from rosenblatt.engine.problems import Binary, Joint, OneVsRest, Problem
 from rosenblatt.engine.rows import Examples, as_rows
-from rosenblatt.engine.train import Trainer, Visits
+from rosenblatt.engine.train import Trainer
+from rosenblatt.engine.visits import Visits
 from rosenblatt.engine.weights import Weights, zeros
 from rosenblatt.errors import GpuUnavailable
 from rosenblatt.gpu.card import Card, CardTask, CardValues, find_card
