@@ -74,6 +74,11 @@ CERTIFICATE = (
     '{"interior": {"x": ["-3/4", "0x400000000000000000"]}, "combination": {"rows": [0, 3], "weights": [1, "0x40"]}}}'
 )
 ARRAY = np.lib.format.magic(1, 0) + b"v\0%-118b" % b"{'descr': '<f8', 'fortran_order': False, 'shape': (1, 2)}" + bytes(16)
+ROWS_ARRAY = (  # 4 rows of 2 features and a label
+    np.lib.format.magic(1, 0)
+    + b"v\0%-118b" % b"{'descr': '<f4', 'fortran_order': False, 'shape': (4, 3)}"
+    + np.array([[1, 2, 0], [-1, 0.5, 1], [3, 1, 0], [-2, 0, 1]], "<f4").tobytes()
+)
 COLUMNS = pa.table({"label": ["a", "b", "a"], "n": [1, 2.5, -3], "text": ["see you", "a prize", "é"]})
 
 
@@ -95,7 +100,8 @@ SEEDS: dict[str, str | bytes] = {
     "a.vw": "1 2 'tag |f a:2 b |g c\n-1 |f b:0.5 d\n1 |f:3 a\n",
     "a.columns": "a DT B-NP\ndog NN I-NP\n\n-DOCSTART- X O\n\nbarks VB B-VP\n\n",
     "a.words": "a dog barks\n\nthe end\n", "a.matrix": "1 2/3 -4\n5,6,7e2\n",
-    "a.parquet": columnar("parquet"), "a.arrow": columnar("arrow"), "a.npy": ARRAY, "a.certificate": CERTIFICATE,
+    "a.parquet": columnar("parquet"), "a.arrow": columnar("arrow"), "a.npy": ARRAY, "a.rows.npy": ROWS_ARRAY,
+    "a.certificate": CERTIFICATE,
     "a.json": '{"c":[1,"1/3"],"A_ub":[[1,2]],"b_ub":[3]}',
 }  # fmt: skip
 TABLES, ROWS = ("csv", "tsv", "jsonl", "parquet", "arrow"), ("svm", "vw")
@@ -279,6 +285,9 @@ def use(path: Path, file: File, answers: Any) -> None:
         options = Options(passes=2, on_error=file.on_error, stream=file.stream)
         table = {"missing": "fill", "text": "t" if kind == "jsonl" else "text"} if file.fill and kind not in ROWS else {}
         train([str(path)], reading_for([str(path)], **table), make_learner("perceptron"), options)
+    elif kind == "rows":
+        options = Options(passes=2, on_error=file.on_error, stream=file.stream)
+        train([str(path)], reading_for([str(path)], target=2), make_learner("perceptron"), options)
     elif kind == "conllu":
         for sentence in conllu.read(path):
             sentence.tokens()

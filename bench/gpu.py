@@ -32,7 +32,8 @@ from rosenblatt.engine.blocks import available_threads
 from rosenblatt.engine.loop import Progress
 from rosenblatt.engine.problems import Binary, Joint, OneVsRest, Problem
 from rosenblatt.engine.rows import Examples, as_rows
-from rosenblatt.engine.train import Trainer, Visits
+from rosenblatt.engine.train import Trainer
+from rosenblatt.engine.visits import Visits
 from rosenblatt.engine.weights import Weights, zeros
 from rosenblatt.errors import GpuUnavailable
 from rosenblatt.gpu.card import Card, CardTask, CardValues, find_card
@@ -52,10 +53,10 @@ class Size(NamedTuple):
     rows: int
     features: int
     classes: int
-    mistakes: float = 0.02  # the share of rows, about, where there are two classes
+    mistakes: float = 0.02  # the share of rows, about, that an epoch gets wrong where there are two classes
 
     def __str__(self) -> str:
-        classes = "two classes" if self.classes == 2 else f"{self.classes:,} classes"
+        classes = f"two classes, {self.mistakes:.0%} mistakes" if self.classes == 2 else f"{self.classes:,} classes"
         return f"{self.rows:,} × {self.features:,}, {classes}"
 
 
@@ -126,9 +127,9 @@ def pieces(size: Size) -> Iterator[tuple[slice, Any, Any]]:
         yield slice(first, first + count), X, labels.astype(np.int64)
 
 
-def at_home(array: Any) -> NDArray:
-    """Return an array of CuPy in the memory of the machine."""
-    return array.get() if hasattr(array, "get") else array
+def copy_home(array: Any, to: NDArray) -> None:
+    """Copy an array of CuPy into one of numpy."""
+    array.get(out=to)
 
 
 @lru_cache(maxsize=1)
@@ -136,7 +137,8 @@ def on_gpu(size: Size) -> Data:
     """Return data on the GPU."""
     data = Data(array_library().empty((size.rows, size.features), np.float32), np.empty(size.rows, np.int64))
     for where, X, labels in pieces(size):
-        data.X[where], data.labels[where] = X, at_home(labels)
+        data.X[where] = X
+        copy_home(labels, data.labels[where])
     return data
 
 
@@ -144,7 +146,8 @@ def in_memory(size: Size) -> Data:
     """Return the same data in the memory of the machine."""
     data = Data(np.empty((size.rows, size.features), np.float32), np.empty(size.rows, np.int64))
     for where, X, labels in pieces(size):
-        data.X[where], data.labels[where] = at_home(X), at_home(labels)
+        copy_home(X, data.X[where])
+        copy_home(labels, data.labels[where])
     return data
 
 

@@ -10,6 +10,8 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import NamedTuple
 
+import rosenblatt
+
 FORMATS = {
     "": "{:.3f}",
     "s": "{:.3f} s",
@@ -91,7 +93,8 @@ def machine() -> dict[str, str | int | None]:
         "processor": processor(),
         "cores": os.cpu_count(),
         "python": platform.python_version(),
-        **{package: version(package) for package in ("rosenblatt", "numpy", "scipy", "numba", "scikit-learn")},
+        "rosenblatt": rosenblatt.__version__,
+        **{package: version(package) for package in ("numpy", "scipy", "numba", "scikit-learn")},
     }
 
 

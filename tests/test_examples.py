@@ -5,7 +5,10 @@ import runpy
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
+
+import rosenblatt
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
 
@@ -19,9 +22,24 @@ def test_example_runs(name, tmp_path, monkeypatch, capsys):
     assert (tmp_path / "picture.png").stat().st_size > 10_000
 
 
-def test_the_picture_of_the_family_has_every_classifier_of_the_library():
-    import rosenblatt
+def test_a_linear_probe_learns_where_it_can_and_says_where(tmp_path, monkeypatch, capsys):
+    main = runpy.run_path(str(EXAMPLES / "linear_probe.py"))["main"]
+    monkeypatch.setattr(sys, "argv", ["linear_probe.py", "--rows", "2000", "--classes", "5", "--device", "cpu"])
+    main()
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == "learning on cpu: as asked for"
+    assert lines[1].startswith("1,600 × 512 embeddings, 5 classes, 5 epochs")
+    assert float(re.search(r"rows: ([0-9.]+)%", lines[2])[1]) > 90
+    X = np.random.default_rng(0).standard_normal((500, 8), dtype=np.float32)
+    np.save(tmp_path / "X.npy", X)
+    np.save(tmp_path / "y.npy", X[:, 0] > 0)
+    files = [str(tmp_path / name) for name in ("X.npy", "y.npy")]
+    monkeypatch.setattr(sys, "argv", ["linear_probe.py", *files, "--model", str(tmp_path / "probe")])
+    main()
+    assert rosenblatt.load(tmp_path / "probe").n_features_in_ == 8
 
+
+def test_the_picture_of_the_family_has_every_classifier_of_the_library():
     family = runpy.run_path(str(EXAMPLES / "family.py"))
     drawn = {
         type(getattr(one, "steps", [(None, one)])[-1][1]) for one in {**family["linear"](), **family["curved"]()}.values()

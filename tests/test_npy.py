@@ -2,6 +2,8 @@
 
 import gzip
 import json
+import os
+import signal
 
 import numpy as np
 import pytest
@@ -12,7 +14,7 @@ from rosenblatt.cli import main
 from rosenblatt.data import npy
 from rosenblatt.data.formats import detect_format, reading_for
 from rosenblatt.data.npy import Npy, find_labels
-from rosenblatt.errors import FormatError, InvalidParameter, UnknownColumn, UnsupportedOperation
+from rosenblatt.errors import FormatError, InvalidData, InvalidParameter, UnknownColumn, UnsupportedOperation
 from rosenblatt.gpu.card import use_card
 from rosenblatt.gpu.emulated import EmulatedCard
 from rosenblatt.modelfile.parts import Parts
@@ -196,6 +198,35 @@ def test_training_gives_the_weights_of_fit(saved, data):
         assert model.learner.coef_.dtype == np.float32
 
 
+@pytest.mark.parametrize("stream", [False, True])
+def test_an_interrupted_training_goes_on_exactly_there(saved, tmp_path, monkeypatch, stream):
+    monkeypatch.setattr(npy, "BATCH", 1000)
+    options, reading = Options(passes=2, stream=stream), reading_for([str(saved)])
+    whole = train(str(saved), reading, None, options)
+
+    def interrupt(step):
+        if step.seen >= 200:
+            os.kill(os.getpid(), signal.SIGINT)
+
+    train(str(saved), reading, None, options, interrupt).save(tmp_path / "model")
+    half = load(tmp_path / "model")
+    assert half.training["stopped"] == "interrupted"
+    rest = train(str(saved), half.reading, None, options, resume=half)
+    np.testing.assert_array_equal(rest.learner.coef_, whole.learner.coef_)
+    np.save(saved, np.load(saved)[::-1])
+    with pytest.raises(InvalidData, match="the content has changed since training was interrupted"):
+        train(str(saved), half.reading, None, options, resume=half)
+
+
+def test_a_class_that_comes_late_in_a_stream_is_learned(tmp_path, monkeypatch):
+    monkeypatch.setattr(npy, "BATCH", 1000)
+    X = np.random.default_rng(0).standard_normal((ROWS, 6))
+    np.save(tmp_path / "X.npy", X)
+    np.save(tmp_path / "y.npy", np.arange(ROWS) // 100)
+    model = train(str(tmp_path / "X.npy"), reading_for([str(tmp_path / "X.npy")]), None, Options(stream=True))
+    assert model.classes_.tolist() == [0, 1, 2]
+
+
 def test_the_command_line_trains_predicts_and_evaluates(saved, data, tmp_path, capsys):
     model = str(tmp_path / "model")
     assert main(["train", str(saved), "--model", model, "--quiet"]) == 0
@@ -210,6 +241,25 @@ def test_the_command_line_trains_predicts_and_evaluates(saved, data, tmp_path, c
     np.save(tmp_path / "test.npy", data[0][:, :5])
     assert main(["predict", model, str(tmp_path / "test.npy"), "--quiet"]) == 3
     assert "the matrix has 5 columns to learn from, and 6 are expected" in capsys.readouterr().err
+
+
+def test_a_model_keeps_no_file_of_labels(data, tmp_path, capsys):
+    X, y = data
+    np.save(tmp_path / "train.npy", X[:200])
+    np.save(tmp_path / "train-y.npy", y[:200])
+    np.save(tmp_path / "test.npy", X[200:])
+    np.save(tmp_path / "test-y.npy", y[200:])
+    train_file, train_y, test_file, test_y, model = (
+        str(tmp_path / name) for name in ("train.npy", "train-y.npy", "test.npy", "test-y.npy", "model")
+    )
+    assert main(["train", train_file, "--target", train_y, "--model", model, "--quiet"]) == 0
+    assert load(model).reading.target is None
+    capsys.readouterr()
+    assert main(["evaluate", model, test_file, "--target", test_y, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["rows"] == 100
+    assert main(["train", test_file, "--from", model, "--model", model, "--target", test_y, "--quiet"]) == 0
+    assert main(["train", test_file, "--from", model, "--model", model, "--text", "1"]) == 2
+    assert "--text: " in capsys.readouterr().err
 
 
 def test_a_label_column_may_be_there_or_not_when_it_is_predicted(data, tmp_path, capsys):

@@ -62,13 +62,14 @@ def evaluate(
             raise Failure(
                 "a model and labelled files are needed", Code.USAGE, "evaluate MODEL DATA, or evaluate DATA --folds 10"
             )
+        model = load_model(paths[0], FileModel)
         opts.refuse_options(
             context,
-            (*columns._fields, *learning._fields),
+            (*columns.fixed_by(model.reading), *learning._fields),
             "without --folds or --curve nothing is trained, and the model reads the files as in training",
             "evaluate MODEL DATA without these options, or evaluate DATA --folds 10 with them",
         )
-        model = load_model(paths[0], FileModel)
+        model.reading = columns.with_target(model.reading)
         report = evaluate_model(model, paths[1:], on_error, threshold=threshold, probabilities=probabilities)
         return _report(console, report, at_least, plot)
     opts.refuse_options(context, ("probabilities", "threshold"), "it is for evaluate MODEL DATA")

@@ -10,12 +10,15 @@ from collections.abc import Callable
 from enum import StrEnum
 from functools import wraps
 from inspect import Parameter, signature
-from typing import Annotated, Any, NamedTuple, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, get_type_hints
 
 import typer
 
 from rosenblatt.cli.errors import Code, Failure
 from rosenblatt.errors import InvalidParameter
+
+if TYPE_CHECKING:
+    from rosenblatt.data.reading import Reading
 
 Text = str | None
 Texts = list[str] | None
@@ -145,6 +148,19 @@ class DataOptions(NamedTuple):
         if self.hash_bits is not None:
             options["bits" if (self.format or detect_format(paths[0])) == "vw" else "hashing"] = self.hash_bits
         return reading_for(paths, self.format, **{name: value for name, value in options.items() if value is not None})
+
+    def with_target(self, reading: Reading) -> Reading:
+        """Return the reading of a model with the labels that `--target` names. Those of .npy matrices may be in any file,
+        and a model does not keep which one it was."""
+        from rosenblatt.data.npy import Npy
+
+        if not isinstance(reading, Npy) or self.target is None:
+            return reading
+        return reading.with_target(_column(self.target))
+
+    def fixed_by(self, reading: Reading) -> tuple[str, ...]:
+        """Return the names of the options that the reading of a model has decided already."""
+        return tuple(name for name in self._fields if name != "target" or reading.format != "npy")
 
 
 class Order(StrEnum):

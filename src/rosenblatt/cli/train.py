@@ -119,13 +119,15 @@ def train(
                       "train a new model on all rows with --probabilities")  # fmt: skip
     if stream is not None:
         opts.refuse_options(context, ("memory",), "--stream or --load decides already")
-    if start:
-        opts.refuse_options(context, ("classes",), f"{start} has its classes, and learns new ones as they come")
-        fixed = tuple(name for name in learning._fields if name not in ("passes", "order", "seed", "device"))
-        opts.refuse_options(context, (*columns._fields, *fixed), f"{start} keeps its columns and its learner")
     before: FileModel | None = None
     if (resume and not parallel.cluster) or start:
         before = load_model(start or place, FileModel)
+        before.reading = columns.with_target(before.reading)
+    if start and before is not None:
+        opts.refuse_options(context, ("classes",), f"{start} has its classes, and learns new ones as they come")
+        fixed = tuple(name for name in learning._fields if name not in ("passes", "order", "seed", "device"))
+        reason = f"{start} keeps its columns and its learner"
+        opts.refuse_options(context, (*columns.fixed_by(before.reading), *fixed), reason)
     if before is not None and resume:
         _check_same(context, before, columns, learning)
     if before is not None and learning.device is not None:

@@ -142,6 +142,20 @@ class Npy(RowReading):
         """
         return replace(self, target=None) if isinstance(self.target, str) else self
 
+    def with_target(self, target: int | str | None) -> Npy:
+        """Return this reading with the labels elsewhere.
+
+        Parameters
+        ----------
+        target : int, str or None
+            The number of a column, the path of a .npy file, or None for the files beside the matrices.
+
+        Returns
+        -------
+        Npy
+        """
+        return replace(self, target=target)
+
     def record_ends(self, path: str, size: int) -> list[int]:
         """Refuse to cut a file: its labels are in another.
 

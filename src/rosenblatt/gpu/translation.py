@@ -18,8 +18,9 @@ import ast
 import builtins
 import math
 from collections.abc import Iterator
+from functools import reduce
 from types import FunctionType, ModuleType
-from typing import NoReturn, Protocol, TypeGuard, cast
+from typing import NamedTuple, NoReturn, Protocol, TypeGuard, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,23 +38,30 @@ SUPPORTED = (
 _ARITHMETIC = {ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/"}
 _COMPARISONS = {ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=", ast.Eq: "==", ast.NotEq: "!="}
 
-# Functions of one number, by the object that a name stands for, so that `from math import sqrt as root` is found too.
-_OF_ONE: dict[object, str] = {
-    getattr(module, name): name
-    for module in (math, np)
-    for name in ("sqrt", "exp", "log", "log2", "log10", "log1p", "expm1", "tanh", "fabs", "floor", "ceil")
-} | {abs: "fabs", np.abs: "fabs", float: ""}
-# Functions of two, of which `min` and `max` take more.
-_OF_TWO: dict[object, str] = {
-    min: "first_min",
-    max: "first_max",
-    np.minimum: "nan_min",
-    np.maximum: "nan_max",
-    pow: "pow",
-    math.pow: "pow",
-    np.power: "pow",
-}
-_OF_MANY = (min, max)
+
+class _Function(NamedTuple):
+    """A function of Python that has one of C."""
+
+    called: object  # not its name, so that `from math import sqrt as root` is found too
+    name: str  # in C, or in _HELPERS
+    arguments: int = 1
+    more: bool = False  # whether it takes more arguments than that
+
+
+_FUNCTIONS = (
+    *(
+        _Function(getattr(module, name), name)
+        for module in (math, np)
+        for name in ("sqrt", "exp", "log", "log2", "log10", "log1p", "expm1", "tanh", "fabs", "floor", "ceil")
+    ),
+    *(_Function(called, "fabs") for called in (abs, np.abs)),
+    *(_Function(called, "pow", 2) for called in (pow, math.pow, np.power)),
+    _Function(float, ""),
+    _Function(min, "first_min", 2, more=True),
+    _Function(max, "first_max", 2, more=True),
+    _Function(np.minimum, "nan_min", 2),
+    _Function(np.maximum, "nan_max", 2),
+)
 _HELPERS = {
     "first_min": "(double a, double b) { return b < a ? b : a; }",
     "first_max": "(double a, double b) { return b > a ? b : a; }",
@@ -297,23 +305,18 @@ class _Translator:
     def call(self, node: ast.Call, assigned: set[str]) -> str:
         """Return the call of a function that C has too."""
         called = self.value_of(node.func)
-        known = _OF_ONE.get(called) if _hashable(called) else None
-        takes = 1 if known is not None else 2
-        if known is None:
-            known = _OF_TWO.get(called) if _hashable(called) else None
-        if known is None:
+        function = next((each for each in _FUNCTIONS if each.called is called), None)
+        if function is None:
             self.refuse(node, f"the function {ast.unparse(node.func)} is not supported")
+        _, name, least, more = function
         if node.keywords or any(isinstance(argument, ast.Starred) for argument in node.args):
             self.refuse(node, f"{_quoted(node)} is not supported: it takes numbers by position only")
-        if len(node.args) != takes and not (called in _OF_MANY and len(node.args) > takes):
-            self.refuse(node, f"{_quoted(node)} is not supported: it takes {takes} numbers")
-        self.helpers |= {known} & _HELPERS.keys()
-        first, *others = [self.number(argument, assigned) for argument in node.args]
-        if takes == 1:
-            return f"{known}({first})"
-        for other in others:
-            first = f"{known}({first}, {other})"
-        return first
+        if len(node.args) < least or (len(node.args) > least and not more):
+            count = f"{least} or more" if more else least
+            self.refuse(node, f"{_quoted(node)} is not supported: it takes {count} number{'s' if least > 1 else ''}")
+        self.helpers |= {name} & _HELPERS.keys()
+        first, *others = (self.number(argument, assigned) for argument in node.args)
+        return reduce(lambda so_far, other: f"{name}({so_far}, {other})", others, first) if others else f"{name}({first})"
 
     def value_of(self, node: ast.expr) -> object:
         """Return what a name outside the body stands for: a builtin, a global, a variable of a function around it, or an
@@ -361,11 +364,6 @@ class _Translator:
             path=self.body.__code__.co_filename,
             line=node.lineno,
         )
-
-
-def _hashable(value: object) -> bool:
-    """Return whether a value can be looked up in a table."""
-    return value.__hash__ is not None
 
 
 def _indented(lines: list[str]) -> list[str]:
