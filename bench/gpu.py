@@ -160,10 +160,11 @@ def problem_of(size: Size, joint: bool) -> Problem:
 
 
 def gpu_epoch(values: CardValues, labels: NDArray, problem: Problem, averaged: bool = False) -> Run:
-    """Learn for one epoch on the GPU, from weights of zero, in the order of the rows."""
+    """Learn for one epoch on the GPU, from weights of zero, in the order of the rows. The time is that of the epoch, with
+    its Gram matrices and the way of the weights to the card and home; a run begins once, for all its epochs."""
     weights, order = zeros(values.shape[1], problem, np.float32, averaged, sparse=False), np.arange(len(labels))
-    start = perf_counter()
     run = find_card("cuda").begin(CardTask(values, labels, None, 1.0, weights, problem, RULE))
+    start = perf_counter()
     progress = run.epoch(order)
     return Run(perf_counter() - start, weights, progress)
 

@@ -18,7 +18,8 @@ from rosenblatt.gpu.compiling import Kernel, compiled, int32, source_of, to_card
 EXAMPLE_BYTES = 32  # of struct Example in kernels/prelude.cu
 _GROUP = 128  # rows: a chunk is filled up to a multiple of this with rows of zeros, for the kernel of Gram matrices
 _PLACES = 3  # one chunk is learned from while another is packed and a third is copied
-_MOST_COPIERS = 8  # threads, as many as fill the bus of a fast card
+_MOST_COPIERS = 16  # threads, as many as fill the bus of a fast card
+_CHUNK, _STREAMED_CHUNK = 1 << 28, 1 << 26  # bytes of packed rows
 
 
 class CudaArray(NamedTuple):
@@ -61,6 +62,31 @@ class Chunk(NamedTuple):
     place: int
     position: int  # in the epoch
     rows: int
+
+
+def chunk_rows(rows: int, row_bytes: int, together: int, streamed: bool) -> int:
+    """How many rows are packed at a time, a multiple of those that belong together: a quarter of a gigabyte; of rows that
+    are streamed a part of that, for buffers that the machine does not move take long to get."""
+    most = max((_STREAMED_CHUNK if streamed else _CHUNK) // max(row_bytes, 1), together)
+    return -(-max(min(rows, most // together * together), 1) // together) * together
+
+
+def copiers() -> ThreadPoolExecutor:
+    """Threads that copy rows into buffers."""
+    return ThreadPoolExecutor(min(available_threads(None), _MOST_COPIERS), "rosenblatt-gpu-copy")
+
+
+def copy_rows(pool: ThreadPoolExecutor, values: NDArray, chosen: NDArray | slice, to: NDArray) -> None:
+    """Copy some rows of an array in the machine's memory, each thread a part of them."""
+    cuts = np.linspace(0, len(to), min(_MOST_COPIERS, len(to)) + 1).astype(int)
+
+    def copy(begin: int, end: int) -> None:
+        if isinstance(chosen, slice):
+            to[begin:end] = values[chosen.start + begin : chosen.start + end]
+        else:
+            np.take(values, chosen[begin:end], axis=0, out=to[begin:end], mode="clip")
+
+    list(pool.map(copy, cuts[:-1], cuts[1:]))
 
 
 def pinned(shape: tuple[int, ...], dtype: np.dtype) -> NDArray:
@@ -117,7 +143,7 @@ class Chunks:
         if isinstance(values, np.ndarray):
             self.staged = [cupy.empty((rows, columns), values.dtype) for _ in range(_PLACES)]
             self.buffers = [pinned((rows, columns), values.dtype) for _ in range(_PLACES)]
-            self.copiers = ThreadPoolExecutor(min(available_threads(None), _MOST_COPIERS), "rosenblatt-gpu-copy")
+            self.copiers = copiers()
 
     @staticmethod
     def bytes_needed(layout: Layout, values: CudaArray | NDArray) -> int:
@@ -151,7 +177,9 @@ class Chunks:
             values = self.values.array[first:] if consecutive else self.values.array
             stride = values.strides[0] // values.itemsize
         else:
-            self._gather(place, piece, slice(first, first + rows) if consecutive else piece)
+            buffer = self.buffers[place][:rows]
+            copy_rows(self.copiers, self.values, slice(first, first + rows) if consecutive else piece, buffer)
+            self.staged[place][:rows].set(buffer, self.stream)
             values, stride = self.staged[place], self.values.shape[1]
         self.copied[place].record(self.stream)
         padded = -(-rows // _GROUP) * _GROUP
@@ -162,17 +190,3 @@ class Chunks:
             np.float64(self.constant), order, int32(bool(self.staged)), labels, weight, np.int64(rows), np.int64(padded),
             int32(layout.block), int32(layout.slices), int32(layout.width), self.packed[place], self.examples[place],
         )  # fmt: skip
-
-    def _gather(self, place: int, piece: NDArray, chosen: NDArray | slice) -> None:
-        """Copy rows of the machine's memory into a pinned buffer, by several threads, and from there to the card."""
-        buffer, rows, values = self.buffers[place], len(piece), self.values
-        cuts = np.linspace(0, rows, min(self.copiers._max_workers, rows) + 1).astype(int)
-
-        def copy(begin: int, end: int) -> None:
-            if isinstance(chosen, slice):
-                buffer[begin:end] = values[chosen.start + begin : chosen.start + end]
-            else:
-                np.take(values, chosen[begin:end], axis=0, out=buffer[begin:end], mode="clip")
-
-        list(self.copiers.map(copy, cuts[:-1], cuts[1:]))
-        self.staged[place][:rows].set(buffer[:rows], self.stream)

@@ -10,17 +10,18 @@ from typing import NamedTuple
 import cupy
 import numpy as np
 
-from rosenblatt.gpu.chunks import EXAMPLE_BYTES, Chunk, Chunks, Layout
+from rosenblatt.gpu.chunks import EXAMPLE_BYTES, Chunk, Chunks, Layout, chunk_rows
 from rosenblatt.gpu.compiling import Kernel, compiled, int32, source_of
 
 MULTIPLIERS = 256  # threads of a thread block that multiply; another 32 for each weight vector decide
-CHUNK = 1 << 16  # rows; a chunk of 1,024 features takes a quarter of a gigabyte
 _CLUSTERS = (16, 8, 4, 2, 1)  # thread blocks
 _COLUMNS = (1, 2, 4, 8)  # weight vectors
 _BLOCKS = (128, 64, 32, 16, 8)  # rows
 _TILES = {128: (8, 160), 64: (8, 96), 32: (4, 160), 16: (4, 96), 8: (4, 64)}  # side of a tile of a Gram matrix, threads
 _MOVE_BYTES = 16
 _STAGES = 3  # blocks of rows that a multiprocessor keeps
+_GROUP = 128  # rows, of which the kernel of Gram matrices takes whole blocks
+_MOST_VISITS = 1 << 27  # scores of a chunk that are kept to count mistakes
 
 
 class Shape(NamedTuple):
@@ -92,6 +93,14 @@ def shape_for(
     return min(found, key=cycles, default=None)
 
 
+def columns_layout(shape: Shape, real: str, vectors: int, rows: int, streamed: bool) -> Layout:
+    """How rows are packed for a shape."""
+    row_bytes = shape.cluster * shape.width * np.dtype(real).itemsize
+    most = max(_MOST_VISITS // vectors // _GROUP, 1) * _GROUP
+    chunk = min(chunk_rows(rows, row_bytes, _GROUP, streamed), most)
+    return Layout(real, shape.block, shape.cluster, shape.width, chunk)
+
+
 class Columns:
     """Learns weight vectors that do not depend on each other.
 
@@ -101,21 +110,18 @@ class Columns:
         The number of the card.
     shape : Shape
         How a weight vector is spread.
-    real : str
-        The type of the weights.
+    layout : Layout
+        How rows are packed.
     rule : type
         The rule.
     vectors : int
         The weight vectors; 1 for two classes.
-    chunk : int
-        Rows that are prepared at a time.
     weighted : bool
         Whether examples have weights.
     """
 
-    def __init__(self, device: int, shape: Shape, real: str, rule: type, vectors: int, chunk: int, weighted: bool):
-        self.shape, self.vectors = shape, vectors
-        self.layout = Layout(real, shape.block, shape.cluster, shape.width, chunk)
+    def __init__(self, device: int, shape: Shape, layout: Layout, rule: type, vectors: int, weighted: bool):
+        self.shape, self.layout, self.vectors, real = shape, layout, vectors, layout.real
         binary, cluster, block = vectors == 1, shape.cluster, shape.block
         constants = {"CLUSTER": cluster, "COLUMNS": shape.columns, "BLOCK": block, "WIDTH": shape.width}
         constants |= {"MULTIPLIERS": MULTIPLIERS, "COPIERS": MULTIPLIERS, "BINARY": binary, "WEIGHTED": weighted}
@@ -129,14 +135,15 @@ class Columns:
         self.blocks = -(-vectors // shape.columns) * cluster
         self.busy = min(self.blocks, self.processors // 2)  # multiprocessors that learn
         self.grams: dict[int, cupy.ndarray] = {}
-        self.visits = None if binary else cupy.empty(vectors * chunk, real)
+        self.visits = None if binary else cupy.empty(vectors * layout.chunk, real)
         self.stream = cupy.cuda.Stream(non_blocking=True, priority=-5)
 
     @staticmethod
-    def bytes_needed(shape: Shape, real: str, vectors: int, chunk: int) -> int:
+    def bytes_needed(layout: Layout, vectors: int) -> int:
         """Return the bytes that it takes on the card, beyond those of chunks and weights."""
-        grams, visits = 3 * (chunk // shape.block) * gram_numbers(shape.block), vectors * chunk if vectors > 1 else 0
-        return (grams + visits) * np.dtype(real).itemsize
+        grams = 3 * (layout.chunk // layout.block) * gram_numbers(layout.block)
+        visits = vectors * layout.chunk if vectors > 1 else 0
+        return (grams + visits) * np.dtype(layout.real).itemsize
 
     def prepare(self, chunks: Chunks, chunk: Chunk) -> None:
         """Make the Gram matrices of a chunk, in the stream of the chunks."""

@@ -36,8 +36,8 @@ def source_of(name: str, real: str, rule: type | None = None, **constants: int) 
     str
     """
     kind, units = _TYPES[real]
-    defined = {"REAL": kind, "UNITS": units, "FIELDS": max(len(getattr(rule, "_fields", ())), 1), **constants}
-    lines = [f"#define {word} {value if isinstance(value, str) else int(value)}" for word, value in defined.items()]
+    defined = {"UNITS": units, "FIELDS": max(len(getattr(rule, "_fields", ())), 1), **constants}
+    lines = [f"#define REAL {kind}", *(f"#define {word} {int(value)}" for word, value in defined.items())]
     step = "" if rule is None else step_source(rule)
     return "\n".join([*lines, _kernel_text("prelude"), step, _kernel_text(name)])
 

@@ -13,10 +13,10 @@ from rosenblatt.engine.loop import Progress
 from rosenblatt.engine.problems import Joint, columns
 from rosenblatt.errors import GpuUnavailable, InvalidData, InvalidDataType, NotEnoughGpuMemory
 from rosenblatt.gpu.card import CardFacts, CardTask, CardValues, DLPackArray, weight_type
-from rosenblatt.gpu.chunks import Chunks, CudaArray, pinned
-from rosenblatt.gpu.columns import CHUNK, Columns, shape_for
+from rosenblatt.gpu.chunks import Chunks, CudaArray, copiers, copy_rows, pinned
+from rosenblatt.gpu.columns import Columns, columns_layout, shape_for
 from rosenblatt.gpu.compiling import NO_POSITION, Gemm, to_card
-from rosenblatt.gpu.panels import Panels
+from rosenblatt.gpu.panels import Panels, panels_layout
 from rosenblatt.gpu.translation import rule_values
 
 _PIECE = 1 << 26  # values that are converted, searched or multiplied at once
@@ -108,12 +108,13 @@ class CudaCard:
             buffers = [pinned((min(rows, len(X)), X.shape[1]), X.dtype) for _ in range(2)]
             free = [cupy.cuda.Event(disable_timing=True) for _ in buffers]
             stream = cupy.cuda.get_current_stream()
-            for number, first in enumerate(range(0, len(X), rows)):
-                buffer, piece = buffers[number % 2], X[first : first + rows]
-                free[number % 2].synchronize()
-                buffer[: len(piece)] = piece
-                array[first : first + rows].set(buffer[: len(piece)], stream)
-                free[number % 2].record(stream)
+            with copiers() as pool:
+                for number, first in enumerate(range(0, len(X), rows)):
+                    buffer = buffers[number % 2][: len(X) - first]
+                    free[number % 2].synchronize()
+                    copy_rows(pool, X, slice(first, first + len(buffer)), buffer)
+                    array[first : first + len(buffer)].set(buffer, stream)
+                    free[number % 2].record(stream)
             stream.synchronize()
         return CudaArray(array, X.dtype.name)
 
@@ -125,10 +126,11 @@ class CudaCard:
 
     def _as_weights(self, values: CardValues, chosen: slice) -> cupy.ndarray:
         real = weight_type(values)
-        if isinstance(values, np.ndarray):
-            return to_card(values[chosen].astype(real, copy=False))
-        part = values.array[chosen]
-        if values.kind == "bfloat16":
+        own = _own(values)
+        if isinstance(own, np.ndarray):
+            return to_card(own[chosen].astype(real, copy=False))
+        part = own.array[chosen]
+        if own.kind == "bfloat16":
             return (part.astype(np.uint32) << 16).view(np.float32)
         return part.astype(real, copy=False)
 
@@ -163,13 +165,14 @@ class CudaCard:
 
     def select(self, values: CardValues, rows: NDArray | slice) -> CardValues:
         """Return some rows."""
-        if isinstance(values, np.ndarray):
-            return values[rows]
+        own = _own(values)
+        if isinstance(own, np.ndarray):
+            return own[rows]
         with self.device:
             if isinstance(rows, slice):
-                return CudaArray(values.array[rows], values.kind)
-            self.require(len(rows) * values.shape[1] * values.array.itemsize, "copies of some rows of X")
-            return CudaArray(values.array[cupy.asarray(rows)], values.kind)
+                return CudaArray(own.array[rows], own.kind)
+            self.require(len(rows) * own.shape[1] * own.array.itemsize, "copies of some rows of X")
+            return CudaArray(own.array[cupy.asarray(rows)], own.kind)
 
     def scores(self, values: CardValues, coef: NDArray, intercept: NDArray) -> NDArray:
         """Return values @ coef.T + intercept."""
@@ -191,6 +194,13 @@ class CudaCard:
         """Begin a run of learning."""
         with self.device:
             return CudaRun(self, task)
+
+
+def _own(values: CardValues) -> CudaArray | NDArray:
+    """Rows that this module has placed on a card, or rows in the machine's memory."""
+    if not isinstance(values, CudaArray | np.ndarray):
+        raise TypeError(f"these rows are not on a CUDA device: {type(values).__name__}")
+    return values
 
 
 def _bits(X: Any) -> cupy.ndarray:
@@ -216,30 +226,33 @@ class CudaRun:
 
     def __init__(self, card: CudaCard, task: CardTask):
         self.card, self.task = card, task
-        values, features, vectors = task.values, task.values.shape[1] + 1, columns(task.problem)
+        values, features, vectors, rule = (
+            _own(task.values),
+            task.values.shape[1] + 1,
+            columns(task.problem),
+            type(task.rule),
+        )
         self.real = weight_type(values)
         real, averaged, attributes = self.real.name, task.weights.drift is not None, card.device.attributes
+        size, joint = (len(task.labels), isinstance(values, np.ndarray)), isinstance(task.problem, Joint)
         shape = None
-        if task.batch == 1 and not isinstance(task.problem, Joint):
+        if task.batch == 1 and not joint:
             limits = (attributes["MultiProcessorCount"], attributes["MaxSharedMemoryPerBlockOptin"])
             shape = shape_for(vectors, features, real, averaged, *limits, card.capability >= _HAS_CLUSTERS)
-        state = vectors * (features + 64) * (self.real.itemsize + (8 if averaged else 0))
-        state += len(task.labels) * (4 if task.weight is None else 20)
-        what = f"the work arrays for {vectors} weight vectors of {features} features"
+        if shape is not None:
+            self.layout = columns_layout(shape, real, vectors, *size)
+            needed = Columns.bytes_needed(self.layout, vectors)
+        else:
+            self.layout = panels_layout(real, features, task.batch, *size)
+            needed = Panels.bytes_needed(self.layout, vectors, task.batch)
+        needed += Chunks.bytes_needed(self.layout, values) + len(task.labels) * (4 if task.weight is None else 20)
+        needed += vectors * (features + 64) * (self.real.itemsize + (8 if averaged else 0))
+        card.require(needed, f"the work arrays for {vectors} weight vectors of {features} features")
         self.learner: Columns | Panels
         if shape is not None:
-            chunk = min(CHUNK, -(-max(len(task.labels), 1) // 128) * 128)
-            needed = Columns.bytes_needed(shape, real, vectors, chunk)
+            self.learner = Columns(card.number, shape, self.layout, rule, vectors, task.weight is not None)
         else:
-            layout = Panels.layout_for(real, features, task.batch)
-            needed = Panels.bytes_needed(layout, vectors, task.batch)
-        if shape is not None:
-            self.learner = Columns(card.number, shape, real, type(task.rule), vectors, chunk, task.weight is not None)
-        else:
-            joint = isinstance(task.problem, Joint)
-            self.learner = Panels(card.number, real, type(task.rule), vectors, joint, features, task.batch, task.mean)
-        self.layout = self.learner.layout
-        card.require(needed + state + Chunks.bytes_needed(self.layout, values), what)
+            self.learner = Panels(card.number, self.layout, rule, vectors, joint, task.batch, task.mean)
         self.chunks = Chunks(card.number, values, task.labels, task.weight, task.constant, self.layout)
         self.rule = to_card(rule_values(task.rule))
 

@@ -6,12 +6,11 @@ from __future__ import annotations
 import cupy
 import numpy as np
 
-from rosenblatt.gpu.chunks import EXAMPLE_BYTES, Chunk, Chunks, Layout
+from rosenblatt.gpu.chunks import EXAMPLE_BYTES, Chunk, Chunks, Layout, chunk_rows
 from rosenblatt.gpu.compiling import Gemm, Kernel, address, compiled, int32, source_of
 
 PANEL = 512  # rows that are scored with the same weights, and then put right by their Gram matrix
 LONGEST_PANEL = 4096  # rows of a batch that are decided on at once
-CHUNK = 1 << 14
 _FEWEST_WARPS = 8  # where scores stay in the card's memory
 
 
@@ -29,6 +28,14 @@ def panel_rows(batch: int) -> int:
     return PANEL if batch == 1 else min(1 << (batch - 1).bit_length(), LONGEST_PANEL)
 
 
+def panels_layout(real: str, features: int, batch: int, rows: int, streamed: bool) -> Layout:
+    """How rows are packed: as a matrix with padded rows; chunks are whole panels, and whole batches if these are short."""
+    units = 16 // np.dtype(real).itemsize
+    width = -(-features // units) * units
+    together = PANEL if batch == 1 else min(batch, LONGEST_PANEL)
+    return Layout(real, 1, 1, width, chunk_rows(rows, width * np.dtype(real).itemsize, together, streamed))
+
+
 class Panels:
     """Learns from panels of rows.
 
@@ -36,28 +43,24 @@ class Panels:
     ----------
     device : int
         The number of the card.
-    real : str
-        The type of the weights.
+    layout : Layout
+        How rows are packed.
     rule : type
         The rule.
     vectors : int
         The weight vectors.
     joint : bool
         Whether one decision is made among them all.
-    features : int
-        The features, the constant included.
     batch : int
         The rows that meet the same weights; 1: each row meets those that the row before left.
     mean : bool
         Whether a batch moves by the mean of its moves.
     """
 
-    def __init__(
-        self, device: int, real: str, rule: type, vectors: int, joint: bool, features: int, batch: int, mean: bool
-    ):
+    def __init__(self, device: int, layout: Layout, rule: type, vectors: int, joint: bool, batch: int, mean: bool):
         self.vectors, self.joint, self.batch, self.mean = vectors, joint, batch, mean
         self.panel = panel_rows(batch)
-        self.layout = self.layout_for(real, features, batch)
+        self.layout, real = layout, layout.real
         units = 16 // np.dtype(real).itemsize
         self.pitch = -(-vectors // units) * units  # of the scores of a row
         limit = cupy.cuda.Device(device).attributes["MaxSharedMemoryPerBlockOptin"]
@@ -79,13 +82,6 @@ class Panels:
         self.next: cupy.ndarray | None = None  # the weights after a batch of several panels
         self.stream = cupy.cuda.Stream(non_blocking=True, priority=-5)
         self.busy = 1
-
-    @staticmethod
-    def layout_for(real: str, features: int, batch: int) -> Layout:
-        """Return how rows are packed: as a matrix with padded rows; chunks are whole panels."""
-        units = 16 // np.dtype(real).itemsize
-        together = PANEL if batch == 1 else min(batch, LONGEST_PANEL)
-        return Layout(real, 1, 1, -(-features // units) * units, -(-CHUNK // together) * together)
 
     @staticmethod
     def bytes_needed(layout: Layout, vectors: int, batch: int) -> int:
