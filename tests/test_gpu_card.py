@@ -239,7 +239,8 @@ def test_a_rule_of_a_user_needs_no_second_version(multiclass, classes):
 # ── Numbers that round ───────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-@pytest.mark.parametrize("name", ROUNDED)
+# Without a margin a step of MIRA ends at a margin of 0, which is its threshold: whether it moves again is up to rounding.
+@pytest.mark.parametrize("name", [name for name in ROUNDED if name != "MIRA without a margin"])
 @pytest.mark.parametrize("multiclass", ["ovr", "joint"])
 @pytest.mark.parametrize("classes", [2, 7])
 @pytest.mark.filterwarnings("ignore:learning_rate=")
