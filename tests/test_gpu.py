@@ -131,14 +131,21 @@ def test_a_stream_may_be_cut_anywhere_and_change_the_device(case, block, data):
 def test_classes_may_arrive(case, block):
     use_card(0, EmulatedCard(block))
     X, y, learner, _ = case
-    learner.set_params(unknown_class="grow", class_weight="balanced" if learner.eta0 == 1 else None)
+    learner.set_params(unknown_class="grow", class_weight=None)
     theirs = clone(learner).partial_fit(X[:5], y[:5]).partial_fit(X, y)
     ours = clone(learner).partial_fit(CudaArray(X[:5]), y[:5]).partial_fit(CudaArray(X), CudaArray(y))
-    if learner.class_weight is None:
-        assert_same_model(ours, theirs)
-    else:  # weights that are quotients
-        assert np.array_equal(ours.classes_, theirs.classes_)
-        np.testing.assert_allclose(ours.coef_, theirs.coef_, rtol=1e-3, atol=1e-3)
+    assert_same_model(ours, theirs)
+
+
+@pytest.mark.parametrize("multiclass", ["ovr", "joint"])
+def test_classes_are_balanced_as_they_come(multiclass):
+    X, y = clouds(4)
+    learner = Perceptron(unknown_class="grow", class_weight="balanced", multiclass=multiclass)
+    theirs = clone(learner).partial_fit(X[:7], y[:7]).partial_fit(X[7:], y[7:])
+    ours = clone(learner).partial_fit(CudaArray(X[:7]), y[:7]).partial_fit(CudaArray(X[7:]), y[7:])
+    assert_same_mistakes(ours, theirs, rtol=1e-9)
+    learner.set_params(max_iter=3, tol=None)
+    assert_same_mistakes(clone(learner).fit(CudaArray(X), y), clone(learner).fit(X, y), rtol=1e-9)
 
 
 @pytest.mark.parametrize("name", ROUNDED)

@@ -64,13 +64,17 @@ class CardTrainer(NamedTuple):
         done = self.run.epoch(order)
         if done.broken >= 0:
             raise NumericFailure(int(done.broken))
-        return done, done.updates == 0 and self._none_violated()
+        return done, done.updates == 0 and self._none_violated(self.run)
 
-    def _none_violated(self) -> bool:
-        """Whether no row calls for a move; an epoch without one tells, unless it may have missed rows."""
+    def _none_violated(self, run: CardRun) -> bool:
+        """Whether no row calls for a move; an epoch without one tells, unless it may have missed rows. Then all rows are
+        visited, and what that changes is put back."""
         if self.visits.order in ("cyclic", "shuffle"):
             return True
-        return _begin(self._replace(weights=self.weights.copy())).epoch(self.visits.live).updates == 0
+        restore = self.weights.backup(self.examples.rows)
+        updates = run.epoch(self.visits.live).updates
+        restore()
+        return updates == 0
 
     def skip_to_failure(self, order: NDArray) -> NDArray:
         """Learn from the rows of `order` up to the batch in which a number overflows; the rows of that batch, which were
