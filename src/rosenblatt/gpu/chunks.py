@@ -1,25 +1,22 @@
 """Rows on their way to the kernels: chunk by chunk in the order of their visit, each packed (kernels/pack.cu) into one of a
-few places, while the kernels learn from the chunk before. Rows that live in the machine's memory pass through pinned
-buffers, which threads fill and the card empties by itself."""
+few places, while the kernels learn from the chunk before. Rows that live in the machine's memory are sent there first."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple
 
 import cupy
 import numpy as np
 from numpy.typing import NDArray
 
-from rosenblatt.engine.blocks import available_threads
 from rosenblatt.gpu.compiling import Kernel, compiled, int32, source_of, to_card
+from rosenblatt.gpu.sending import RowSender, pinned
 
 EXAMPLE_BYTES = 32  # of struct Example in kernels/prelude.cu
 _GROUP = 128  # rows: a chunk is filled up to a multiple of this with rows of zeros, for the kernel of Gram matrices
 _PLACES = 3  # one chunk is learned from while another is packed and a third is copied
-_MOST_COPIERS = 16  # threads, as many as fill the bus of a fast card
-_CHUNK, _STREAMED_CHUNK = 1 << 28, 1 << 26  # bytes of packed rows
+_CHUNK = 1 << 28  # bytes of packed rows
 
 
 class CudaArray(NamedTuple):
@@ -64,36 +61,10 @@ class Chunk(NamedTuple):
     rows: int
 
 
-def chunk_rows(rows: int, row_bytes: int, together: int, streamed: bool) -> int:
-    """How many rows are packed at a time, a multiple of those that belong together: a quarter of a gigabyte; of rows that
-    are streamed a part of that, for buffers that the machine does not move take long to get."""
-    most = max((_STREAMED_CHUNK if streamed else _CHUNK) // max(row_bytes, 1), together)
+def chunk_rows(rows: int, row_bytes: int, together: int) -> int:
+    """How many rows are packed at a time, a multiple of those that belong together."""
+    most = max(_CHUNK // max(row_bytes, 1), together)
     return -(-max(min(rows, most // together * together), 1) // together) * together
-
-
-def copiers() -> ThreadPoolExecutor:
-    """Threads that copy rows into buffers."""
-    return ThreadPoolExecutor(min(available_threads(None), _MOST_COPIERS), "rosenblatt-gpu-copy")
-
-
-def copy_rows(pool: ThreadPoolExecutor, values: NDArray, chosen: NDArray | slice, to: NDArray) -> None:
-    """Copy some rows of an array in the machine's memory, each thread a part of them."""
-    cuts = np.linspace(0, len(to), min(_MOST_COPIERS, len(to)) + 1).astype(int)
-
-    def copy(begin: int, end: int) -> None:
-        if isinstance(chosen, slice):
-            to[begin:end] = values[chosen.start + begin : chosen.start + end]
-        else:
-            np.take(values, chosen[begin:end], axis=0, out=to[begin:end], mode="clip")
-
-    list(pool.map(copy, cuts[:-1], cuts[1:]))
-
-
-def pinned(shape: tuple[int, ...], dtype: np.dtype) -> NDArray:
-    """An array in memory that the machine does not move, so that a card can copy from it while both go on."""
-    size = int(np.prod(shape))
-    memory = cupy.cuda.alloc_pinned_memory(max(size * dtype.itemsize, 1))
-    return np.frombuffer(memory, dtype, size).reshape(shape)
 
 
 class Chunks:
@@ -142,8 +113,8 @@ class Chunks:
         self.staged: list[cupy.ndarray] = []
         if isinstance(values, np.ndarray):
             self.staged = [cupy.empty((rows, columns), values.dtype) for _ in range(_PLACES)]
-            self.buffers = [pinned((rows, columns), values.dtype) for _ in range(_PLACES)]
-            self.copiers = copiers()
+            self.unpacked = [cupy.cuda.Event(disable_timing=True) for _ in range(_PLACES)]  # new rows may be staged
+            self.send = RowSender(device, columns, values.dtype)
 
     @staticmethod
     def bytes_needed(layout: Layout, values: CudaArray | NDArray) -> int:
@@ -177,9 +148,9 @@ class Chunks:
             values = self.values.array[first:] if consecutive else self.values.array
             stride = values.strides[0] // values.itemsize
         else:
-            buffer = self.buffers[place][:rows]
-            copy_rows(self.copiers, self.values, slice(first, first + rows) if consecutive else piece, buffer)
-            self.staged[place][:rows].set(buffer, self.stream)
+            chosen = slice(first, first + rows) if consecutive else piece
+            for event in self.send(self.values, chosen, self.staged[place][:rows], self.unpacked[place]):
+                self.stream.wait_event(event)
             values, stride = self.staged[place], self.values.shape[1]
         self.copied[place].record(self.stream)
         padded = -(-rows // _GROUP) * _GROUP
@@ -190,3 +161,5 @@ class Chunks:
             np.float64(self.constant), order, int32(bool(self.staged)), labels, weight, np.int64(rows), np.int64(padded),
             int32(layout.block), int32(layout.slices), int32(layout.width), self.packed[place], self.examples[place],
         )  # fmt: skip
+        if self.staged:
+            self.unpacked[place].record(self.stream)

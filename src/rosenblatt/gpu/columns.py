@@ -47,7 +47,11 @@ def _shapes(features: int, size: int, averaged: bool, clusters: tuple[int, ...],
         width = (parts + 1 - parts % 2) * units  # an odd number of vectors of 16 bytes, so that rows start in all banks
         numbers = _STAGES * block * width + 2 * gram_numbers(block) + many * (width + MULTIPLIERS)
         numbers += 2 * cluster * many * block if cluster > 1 else 0
-        needed = numbers * size + block * (2 * EXAMPLE_BYTES + many * _MOVE_BYTES) + (8 * many * width if averaged else 0)
+        needed = (
+            numbers * size
+            + block * (2 * EXAMPLE_BYTES + many * _MOVE_BYTES)
+            + (8 * many * (width + block) if averaged else 0)
+        )
         if needed <= shared_bytes - 1024:
             yield Shape(cluster, many, block, width, needed)
 
@@ -93,11 +97,11 @@ def shape_for(
     return min(found, key=cycles, default=None)
 
 
-def columns_layout(shape: Shape, real: str, vectors: int, rows: int, streamed: bool) -> Layout:
+def columns_layout(shape: Shape, real: str, vectors: int, rows: int) -> Layout:
     """How rows are packed for a shape."""
     row_bytes = shape.cluster * shape.width * np.dtype(real).itemsize
     most = max(_MOST_VISITS // vectors // _GROUP, 1) * _GROUP
-    chunk = min(chunk_rows(rows, row_bytes, _GROUP, streamed), most)
+    chunk = min(chunk_rows(rows, row_bytes, _GROUP), most)
     return Layout(real, shape.block, shape.cluster, shape.width, chunk)
 
 

@@ -13,10 +13,11 @@ from rosenblatt.engine.loop import Progress
 from rosenblatt.engine.problems import Joint, columns
 from rosenblatt.errors import GpuUnavailable, InvalidData, InvalidDataType, NotEnoughGpuMemory
 from rosenblatt.gpu.card import CardFacts, CardTask, CardValues, DLPackArray, weight_type
-from rosenblatt.gpu.chunks import Chunks, CudaArray, copiers, copy_rows, pinned
+from rosenblatt.gpu.chunks import Chunks, CudaArray
 from rosenblatt.gpu.columns import Columns, columns_layout, shape_for
 from rosenblatt.gpu.compiling import NO_POSITION, Gemm, to_card
 from rosenblatt.gpu.panels import Panels, panels_layout
+from rosenblatt.gpu.sending import RowSender
 from rosenblatt.gpu.translation import rule_values
 
 _PIECE = 1 << 26  # values that are converted, searched or multiplied at once
@@ -103,19 +104,10 @@ class CudaCard:
         if X.nbytes + X.nbytes // 8 + (2 << 30) > self.free_bytes():
             return X
         with self.device:
-            array = cupy.empty(X.shape, X.dtype)
-            rows = max(1, (64 << 20) // max(X.shape[1] * X.itemsize, 1))
-            buffers = [pinned((min(rows, len(X)), X.shape[1]), X.dtype) for _ in range(2)]
-            free = [cupy.cuda.Event(disable_timing=True) for _ in buffers]
+            array, send = cupy.empty(X.shape, X.dtype), RowSender(self.number, X.shape[1], X.dtype)
             stream = cupy.cuda.get_current_stream()
-            with copiers() as pool:
-                for number, first in enumerate(range(0, len(X), rows)):
-                    buffer = buffers[number % 2][: len(X) - first]
-                    free[number % 2].synchronize()
-                    copy_rows(pool, X, slice(first, first + len(buffer)), buffer)
-                    array[first : first + len(buffer)].set(buffer, stream)
-                    free[number % 2].record(stream)
-            stream.synchronize()
+            for event in send(X, slice(0, len(X)), array, stream.record()):
+                event.synchronize()
         return CudaArray(array, X.dtype.name)
 
     def _pieces(self, values: CardValues) -> Iterator[cupy.ndarray]:
@@ -234,16 +226,16 @@ class CudaRun:
         )
         self.real = weight_type(values)
         real, averaged, attributes = self.real.name, task.weights.drift is not None, card.device.attributes
-        size, joint = (len(task.labels), isinstance(values, np.ndarray)), isinstance(task.problem, Joint)
+        rows, joint = len(task.labels), isinstance(task.problem, Joint)
         shape = None
         if task.batch == 1 and not joint:
             limits = (attributes["MultiProcessorCount"], attributes["MaxSharedMemoryPerBlockOptin"])
             shape = shape_for(vectors, features, real, averaged, *limits, card.capability >= _HAS_CLUSTERS)
         if shape is not None:
-            self.layout = columns_layout(shape, real, vectors, *size)
+            self.layout = columns_layout(shape, real, vectors, rows)
             needed = Columns.bytes_needed(self.layout, vectors)
         else:
-            self.layout = panels_layout(real, features, task.batch, *size)
+            self.layout = panels_layout(real, features, task.batch, rows)
             needed = Panels.bytes_needed(self.layout, vectors, task.batch)
         needed += Chunks.bytes_needed(self.layout, values) + len(task.labels) * (4 if task.weight is None else 20)
         needed += vectors * (features + 64) * (self.real.itemsize + (8 if averaged else 0))

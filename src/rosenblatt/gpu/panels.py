@@ -28,12 +28,12 @@ def panel_rows(batch: int) -> int:
     return PANEL if batch == 1 else min(1 << (batch - 1).bit_length(), LONGEST_PANEL)
 
 
-def panels_layout(real: str, features: int, batch: int, rows: int, streamed: bool) -> Layout:
+def panels_layout(real: str, features: int, batch: int, rows: int) -> Layout:
     """How rows are packed: as a matrix with padded rows; chunks are whole panels, and whole batches if these are short."""
     units = 16 // np.dtype(real).itemsize
     width = -(-features // units) * units
     together = PANEL if batch == 1 else min(batch, LONGEST_PANEL)
-    return Layout(real, 1, 1, width, chunk_rows(rows, width * np.dtype(real).itemsize, together, streamed))
+    return Layout(real, 1, 1, width, chunk_rows(rows, width * np.dtype(real).itemsize, together))
 
 
 class Panels:

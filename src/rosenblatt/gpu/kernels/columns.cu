@@ -63,7 +63,8 @@ extern "C" __global__ void OF_A_CLUSTER __launch_bounds__(THREADS, 1) learn_colu
     Example *stored_examples = (Example *)(stored_grams + 2 * GRAM_SIZE);  // [2][BLOCK]
     Move *moves = (Move *)(stored_examples + 2 * BLOCK);  // [COLUMNS][BLOCK]
     double *my_drift = (double *)(moves + COLUMNS * BLOCK);  // [COLUMNS][WIDTH]
-    REAL *my_w = (REAL *)(my_drift + (drift ? COLUMNS * WIDTH : 0));  // [COLUMNS][WIDTH]
+    double *dues = my_drift + COLUMNS * WIDTH;  // [COLUMNS][BLOCK]: τ times the clock
+    REAL *my_w = (REAL *)(drift ? dues + COLUMNS * BLOCK : my_drift);  // [COLUMNS][WIDTH]
     REAL *sums = my_w + COLUMNS * WIDTH;  // [COLUMNS][SHARES][BLOCK]
 #if CLUSTER > 1
     REAL *sent = sums + COLUMNS * MULTIPLIERS;  // [2][CLUSTER][COLUMNS][BLOCK]
@@ -265,7 +266,12 @@ extern "C" __global__ void OF_A_CLUSTER __launch_bounds__(THREADS, 1) learn_colu
                     if (!BINARY) visits[(int64)column * rows + first + row] = sign[g] * score[g];
                 }
             }
-            if (drift)
+            if (drift) {
+                for (int q = lane; q < moved; q += 32) {
+                    const Move move = moves[c * BLOCK + q];
+                    dues[c * BLOCK + q] = move.tau * (double)(clock + position + first + move.row);
+                }
+                __syncwarp();
                 for (int j = lane; j < VECTORS && moved; j += 32) {
                     const Vector *x = (const Vector *)(stored_rows + (block % STAGES) * BLOCK * WIDTH) + j;
                     double *at = my_drift + c * WIDTH + j * UNITS, sum[UNITS];
@@ -273,15 +279,15 @@ extern "C" __global__ void OF_A_CLUSTER __launch_bounds__(THREADS, 1) learn_colu
                     for (int u = 0; u < UNITS; u++) sum[u] = at[u];
 #pragma unroll 4
                     for (int q = 0; q < moved; q++) {
-                        const Move move = moves[c * BLOCK + q];
-                        const double due = move.tau * (double)(clock + position + first + move.row);
-                        const Vector a = x[move.row * VECTORS];
+                        const double due = dues[c * BLOCK + q];
+                        const Vector a = x[moves[c * BLOCK + q].row * VECTORS];
 #pragma unroll
                         for (int u = 0; u < UNITS; u++) sum[u] = fma(due, (double)a.at[u], sum[u]);
                     }
 #pragma unroll
                     for (int u = 0; u < UNITS; u++) at[u] = sum[u];
                 }
+            }
         }
         if (lane == 0 && rank == 0 && used) {
             tallies[column] = (int64)(next_update - 1.0);
