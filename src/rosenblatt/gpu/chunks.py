@@ -10,13 +10,12 @@ import cupy
 import numpy as np
 from numpy.typing import NDArray
 
-from rosenblatt.gpu.compiling import Kernel, compiled, int32, source_of, to_card
+from rosenblatt.gpu.compiling import Kernel, compiled, int32, to_card
+from rosenblatt.gpu.layouts import EXAMPLE_BYTES, GROUP, Layout
 from rosenblatt.gpu.sending import RowSender, pinned
+from rosenblatt.gpu.sources import source_of
 
-EXAMPLE_BYTES = 32  # of struct Example in kernels/prelude.cu
-_GROUP = 128  # rows: a chunk is filled up to a multiple of this with rows of zeros, for the kernel of Gram matrices
 _PLACES = 3  # one chunk is learned from while another is packed and a third is copied
-_CHUNK = 1 << 28  # bytes of packed rows
 
 
 class CudaArray(NamedTuple):
@@ -36,21 +35,6 @@ class CudaArray(NamedTuple):
         return self.array.nbytes
 
 
-class Layout(NamedTuple):
-    """How a chunk is packed."""
-
-    real: str  # the type of weights and sums: float32 or float64
-    block: int  # rows that lie together
-    slices: int  # parts of a row, each of which lies with those of the other rows of its block
-    width: int  # numbers in a slice, padding included
-    chunk: int  # rows in a chunk
-
-    @property
-    def row_bytes(self) -> int:
-        """The bytes of a packed row."""
-        return self.slices * self.width * np.dtype(self.real).itemsize
-
-
 class Chunk(NamedTuple):
     """A packed chunk, ready when the event has come."""
 
@@ -59,12 +43,6 @@ class Chunk(NamedTuple):
     place: int
     position: int  # in the epoch
     rows: int
-
-
-def chunk_rows(rows: int, row_bytes: int, together: int) -> int:
-    """How many rows are packed at a time, a multiple of those that belong together."""
-    most = max(_CHUNK // max(row_bytes, 1), together)
-    return -(-max(min(rows, most // together * together), 1) // together) * together
 
 
 class Chunks:
@@ -102,7 +80,7 @@ class Chunks:
         self.pack = Kernel(compiled(device, source_of("pack", layout.real), contract=True), f"pack_{self.kind}")
         self.processors = cupy.cuda.Device(device).attributes["MultiProcessorCount"]
         self.stream = cupy.cuda.Stream(non_blocking=True)
-        rows, columns = -(-layout.chunk // _GROUP) * _GROUP, values.shape[1]
+        rows, columns = -(-layout.chunk // GROUP) * GROUP, values.shape[1]
         self.packed = [cupy.empty(rows * layout.slices * layout.width, layout.real) for _ in range(_PLACES)]
         self.examples = [cupy.empty(rows * EXAMPLE_BYTES, np.uint8) for _ in range(_PLACES)]
         self.orders = [cupy.empty(rows, np.int64) for _ in range(_PLACES)]
@@ -121,7 +99,7 @@ class Chunks:
         """Return the bytes that chunks of this layout take on the card."""
         streamed = 0 if isinstance(values, CudaArray) else values.shape[1] * values.itemsize
         of_example = EXAMPLE_BYTES + 8
-        return _PLACES * (layout.chunk + _GROUP) * (layout.row_bytes + of_example + streamed)
+        return _PLACES * (layout.chunk + GROUP) * (layout.row_bytes + of_example + streamed)
 
     def __call__(self, order: NDArray, spare: int) -> Iterator[Chunk]:
         """Yield the chunks of an epoch, each packed or about to be: `ready[place]` tells when. The caller records
@@ -153,7 +131,7 @@ class Chunks:
                 self.stream.wait_event(event)
             values, stride = self.staged[place], self.values.shape[1]
         self.copied[place].record(self.stream)
-        padded = -(-rows // _GROUP) * _GROUP
+        padded = -(-rows // GROUP) * GROUP
         labels = self.labels[first:] if consecutive else self.labels
         weight = None if self.weight is None else self.weight[first:] if consecutive else self.weight
         self.pack(

@@ -4,46 +4,13 @@ what was compiled on disk, so that this takes a second once."""
 from __future__ import annotations
 
 from functools import cache
-from importlib.resources import files
 
 import cupy
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from rosenblatt.gpu.translation import step_source
-
 _NON_PORTABLE_CLUSTER_SIZE_ALLOWED = 14  # CUfunction_attribute: clusters of more than 8 thread blocks
-_TYPES = {"float32": ("float", 4), "float64": ("double", 2)}  # in C, and how many are 16 bytes
 NO_POSITION = np.iinfo(np.int64).max
-
-
-def source_of(name: str, real: str, rule: type | None = None, **constants: int) -> str:
-    """Return the source of a file of kernels for weights of this type.
-
-    Parameters
-    ----------
-    name : str
-        The file in kernels/, without its suffix.
-    real : str
-        "float32" or "float64".
-    rule : type, optional
-        The rule, where the kernels take steps.
-    **constants : int
-        What the file expects to be defined, such as BLOCK.
-
-    Returns
-    -------
-    str
-    """
-    kind, units = _TYPES[real]
-    defined = {"UNITS": units, "FIELDS": max(len(getattr(rule, "_fields", ())), 1), **constants}
-    lines = [f"#define REAL {kind}", *(f"#define {word} {int(value)}" for word, value in defined.items())]
-    step = "" if rule is None else step_source(rule)
-    return "\n".join([*lines, _kernel_text("prelude"), step, _kernel_text(name)])
-
-
-def _kernel_text(name: str) -> str:
-    return (files("rosenblatt.gpu") / "kernels" / f"{name}.cu").read_text("utf-8")
 
 
 @cache
@@ -84,7 +51,7 @@ class Kernel:
 
 
 class Gemm:
-    """Matrix products of float32 or float64 with all their digits: TF32 is off, whatever CuPy or the environment say of it.
+    """Matrix products of float32 or float64 with all their digits: TF32 is off, even where CuPy is told to use it.
 
     Parameters
     ----------

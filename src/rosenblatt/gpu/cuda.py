@@ -14,9 +14,10 @@ from rosenblatt.engine.problems import Joint, columns
 from rosenblatt.errors import GpuUnavailable, InvalidData, InvalidDataType, NotEnoughGpuMemory
 from rosenblatt.gpu.card import CardFacts, CardTask, CardValues, DLPackArray, weight_type
 from rosenblatt.gpu.chunks import Chunks, CudaArray
-from rosenblatt.gpu.columns import Columns, columns_layout, shape_for
+from rosenblatt.gpu.columns import Columns
 from rosenblatt.gpu.compiling import NO_POSITION, Gemm, to_card
-from rosenblatt.gpu.panels import Panels, panels_layout
+from rosenblatt.gpu.layouts import columns_layout, panels_layout, shape_for
+from rosenblatt.gpu.panels import Panels
 from rosenblatt.gpu.sending import RowSender
 from rosenblatt.gpu.translation import rule_values
 
@@ -257,8 +258,11 @@ class CudaRun:
             state = (self.rule, weights, drift, tallies, counts)
             if len(order):
                 self.learner.stream.wait_event(cupy.cuda.get_current_stream().record())
-                self._learn(order, int(host.clock[0]), state)
-                self.learner.stream.synchronize()
+                try:
+                    self._learn(order, int(host.clock[0]), state)
+                finally:  # of an interrupted run, too: its memory is given back
+                    self.chunks.stream.synchronize()
+                    self.learner.stream.synchronize()
             mistakes, updates, broken = counts.get().tolist()
             if broken == NO_POSITION:
                 self._down(weights, host.w)

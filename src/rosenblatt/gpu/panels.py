@@ -6,34 +6,10 @@ from __future__ import annotations
 import cupy
 import numpy as np
 
-from rosenblatt.gpu.chunks import EXAMPLE_BYTES, Chunk, Chunks, Layout, chunk_rows
-from rosenblatt.gpu.compiling import Gemm, Kernel, address, compiled, int32, source_of
-
-PANEL = 512  # rows that are scored with the same weights, and then put right by their Gram matrix
-LONGEST_PANEL = 4096  # rows of a batch that are decided on at once
-_FEWEST_WARPS = 8  # where scores stay in the card's memory
-
-
-def _rows_at_once(pitch: int, size: int, panel: int, limit: int) -> tuple[int, int]:
-    """(rows whose scores fit the memory of a multiprocessor twice, 0 if not even two do; the bytes to ask of it)."""
-    entries = 2 * panel * (32 if size == 8 else 16) + 8 * panel
-    for rows in (16, 8, 4, 2):
-        if (needed := entries + 2 * rows * (panel + pitch) * size) <= limit - 2048:
-            return rows, needed
-    return 0, entries + 2 * _FEWEST_WARPS * panel * size
-
-
-def panel_rows(batch: int) -> int:
-    """The most rows of a panel. Of a batch, the next power of two: kernels are compiled for each."""
-    return PANEL if batch == 1 else min(1 << (batch - 1).bit_length(), LONGEST_PANEL)
-
-
-def panels_layout(real: str, features: int, batch: int, rows: int) -> Layout:
-    """How rows are packed: as a matrix with padded rows; chunks are whole panels, and whole batches if these are short."""
-    units = 16 // np.dtype(real).itemsize
-    width = -(-features // units) * units
-    together = PANEL if batch == 1 else min(batch, LONGEST_PANEL)
-    return Layout(real, 1, 1, width, chunk_rows(rows, width * np.dtype(real).itemsize, together))
+from rosenblatt.gpu.chunks import Chunk, Chunks
+from rosenblatt.gpu.compiling import Gemm, Kernel, address, compiled, int32
+from rosenblatt.gpu.layouts import EXAMPLE_BYTES, PANEL, Layout, panel_rows, panels_constants, rows_at_once
+from rosenblatt.gpu.sources import source_of
 
 
 class Panels:
@@ -64,10 +40,10 @@ class Panels:
         units = 16 // np.dtype(real).itemsize
         self.pitch = -(-vectors // units) * units  # of the scores of a row
         limit = cupy.cuda.Device(device).attributes["MaxSharedMemoryPerBlockOptin"]
-        self.warps, shared_bytes = _rows_at_once(self.pitch, np.dtype(real).itemsize, self.panel, limit)
-        warps = self.warps or _FEWEST_WARPS
-        constants = {"PANEL": self.panel, "WARPS": warps, "COPIERS": 32 * warps, "STAGED": self.warps > 0}
-        module = compiled(device, source_of("panels", real, rule, **constants))
+        self.warps, shared_bytes = rows_at_once(self.pitch, np.dtype(real).itemsize, self.panel, limit)
+        constants = panels_constants(self.panel, self.warps)
+        self.threads = constants["COPIERS"]
+        module = compiled(device, source_of("panels", real, rule, constants))
         names = ("decide_columns", "decide_batch", "count_moves", "end_batch", "count_wrong")
         self.kernels = {name: Kernel(module, name) for name in names}
         if joint and batch == 1:
@@ -122,7 +98,7 @@ class Panels:
             shape = (int32(rows), int32(self.vectors), int32(self.pitch))
             known = (self.scores, gram, examples, *shape, position, rule, self.tau, tallies)
             if self.joint:
-                self.kernels["decide_jointly"](1, 32 * (self.warps or _FEWEST_WARPS), *known, self.last, counts)
+                self.kernels["decide_jointly"](1, self.threads, *known, self.last, counts)
             else:
                 self.kernels["decide_columns"](self.vectors, 32, *known, counts)
                 self._count_wrong(examples, rows, position, counts)

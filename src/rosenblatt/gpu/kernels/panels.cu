@@ -134,7 +134,7 @@ extern "C" __global__ void __launch_bounds__(32 * WARPS, 1) decide_jointly(
         auto decide = [&]() {
             best = highest_of_warp(of_lane);
             m = (double)own - (double)best;
-            by = classes < 2 ? 0.0 : share * step(fields, m, twice, next_update, true);
+            by = best > (REAL)LOWEST ? share * step(fields, m, twice, next_update, true) : 0.0;  // else there is no rival
             if (by != 0.0) {
                 if (rival < 0) rival = first_with(best, of_lane, mine, pitch);
                 if (lane == 0) chosen[warp] = Choice{by, example.label, rival};
