@@ -100,7 +100,7 @@ def test_what_does_not_compile_is_told(nvrtc):
     st.sampled_from(sorted(CARDS)),
 )
 def test_shapes_fit_the_card(vectors, features, real, averaged, name):
-    processors, shared_bytes, has_clusters = CARDS[name]
+    _, shared_bytes, has_clusters = CARDS[name]
     shape = layouts.shape_for(vectors, features, real, averaged, *CARDS[name])
     if shape is None:  # then even the smallest blocks of whole rows are too large for a cluster
         assert features > (1000 if has_clusters else 100)
