@@ -16,10 +16,8 @@ from rosenblatt.gpu import layouts
 from rosenblatt.gpu.sources import source_of
 from rosenblatt.rules import step
 
-H200 = (132, 232_448, True)  # multiprocessors, bytes of memory that a thread block may ask for, whether there are clusters
-A100 = (108, 166_912, False)
-T4 = (40, 65_536, False)
-CARDS = {"sm_90": H200, "sm_80": A100, "sm_75": T4}
+H200 = (132, 232_448, 16)  # multiprocessors, bytes of memory that a thread block may ask for, the largest cluster
+CARDS = {"sm_90": H200, "sm_120": (170, 101_376, 8), "sm_80": (108, 166_912, 1), "sm_75": (40, 65_536, 1)}
 
 
 class Relaxation(NamedTuple):
@@ -100,15 +98,15 @@ def test_what_does_not_compile_is_told(nvrtc):
     st.sampled_from(sorted(CARDS)),
 )
 def test_shapes_fit_the_card(vectors, features, real, averaged, name):
-    _, shared_bytes, has_clusters = CARDS[name]
+    _, shared_bytes, largest = CARDS[name]
     shape = layouts.shape_for(vectors, features, real, averaged, *CARDS[name])
     if shape is None:  # then even the smallest blocks of whole rows are too large for a cluster
-        assert features > (1000 if has_clusters else 100)
+        assert features > (500 if largest > 1 else 100)
         return
     size = 4 if real == "float32" else 8
     units = 16 // size
     assert shape.shared_bytes < shared_bytes
-    assert shape.cluster == 1 or has_clusters
+    assert shape.cluster <= largest
     assert shape.cluster * shape.width >= features
     assert shape.width % units == 0
     assert shape.width // units % 2 == 1
@@ -116,6 +114,12 @@ def test_shapes_fit_the_card(vectors, features, real, averaged, name):
     layout = layouts.columns_layout(shape, real, vectors, 100_000)
     assert layout.chunk % layouts.GROUP == 0
     assert layout.chunk * layout.row_bytes <= 1 << 29 or layout.chunk == layouts.GROUP
+
+
+@pytest.mark.parametrize("name", CARDS)
+def test_clusters_are_as_large_as_a_card_allows(name):
+    number = int(name.removeprefix("sm_"))
+    assert layouts.largest_cluster(divmod(number, 10), CARDS[name][1]) == CARDS[name][2]
 
 
 @given(st.integers(1, 10**6), st.integers(4, 10**6), st.sampled_from([1, 100, 512, 4096]))

@@ -16,7 +16,7 @@ from rosenblatt.gpu.card import CardFacts, CardTask, CardValues, DLPackArray, we
 from rosenblatt.gpu.chunks import Chunks, CudaArray
 from rosenblatt.gpu.columns import Columns
 from rosenblatt.gpu.compiling import NO_POSITION, Gemm, to_card
-from rosenblatt.gpu.layouts import columns_layout, panels_layout, shape_for
+from rosenblatt.gpu.layouts import columns_layout, largest_cluster, panels_layout, shape_for
 from rosenblatt.gpu.panels import Panels
 from rosenblatt.gpu.sending import RowSender
 from rosenblatt.gpu.translation import rule_values
@@ -24,7 +24,6 @@ from rosenblatt.gpu.translation import rule_values
 _PIECE = 1 << 26  # values that are converted, searched or multiplied at once
 _RESERVE = 1 << 28  # bytes that are left to the libraries
 _FLOATS = ("float16", "float32", "float64")
-_HAS_CLUSTERS = (9, 0)  # the compute capability since which thread blocks form clusters
 
 
 class CudaCard:
@@ -230,8 +229,9 @@ class CudaRun:
         rows, joint = len(task.labels), isinstance(task.problem, Joint)
         shape = None
         if task.batch == 1 and not joint:
-            limits = (attributes["MultiProcessorCount"], attributes["MaxSharedMemoryPerBlockOptin"])
-            shape = shape_for(vectors, features, real, averaged, *limits, card.capability >= _HAS_CLUSTERS)
+            shared_bytes = attributes["MaxSharedMemoryPerBlockOptin"]
+            limits = (attributes["MultiProcessorCount"], shared_bytes, largest_cluster(card.capability, shared_bytes))
+            shape = shape_for(vectors, features, real, averaged, *limits)
         if shape is not None:
             self.layout = columns_layout(shape, real, vectors, rows)
             needed = Columns.bytes_needed(self.layout, vectors)

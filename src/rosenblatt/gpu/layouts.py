@@ -58,6 +58,14 @@ class Shape(NamedTuple):
     shared_bytes: int
 
 
+def largest_cluster(capability: tuple[int, int], shared_bytes: int) -> int:
+    """The most thread blocks that form a cluster on a card of this compute capability: 8 on every card that has clusters, 16
+    on those for data centres, whose multiprocessors have more memory."""
+    if capability < (9, 0):
+        return 1
+    return 16 if shared_bytes > 200_000 else 8
+
+
 def gram_numbers(block: int) -> int:
     """What is kept of the Gram matrix of a block: of each 32 rows the columns from their first on (kernels/prelude.cu)."""
     return block * block if block <= 32 else sum(32 * (block - first) for first in range(0, block, 32))
@@ -81,7 +89,7 @@ def _shapes(features: int, size: int, averaged: bool, clusters: tuple[int, ...],
 
 
 def shape_for(
-    vectors: int, features: int, real: str, averaged: bool, processors: int, shared_bytes: int, has_clusters: bool
+    vectors: int, features: int, real: str, averaged: bool, processors: int, shared_bytes: int, largest: int
 ) -> Shape | None:
     """Choose how so many weight vectors are spread over a card; None if no cluster can hold one.
 
@@ -98,8 +106,8 @@ def shape_for(
         Whether an average is kept.
     processors, shared_bytes : int
         The multiprocessors of the card, and the memory that a thread block may ask for.
-    has_clusters : bool
-        Whether the card has clusters.
+    largest : int
+        The most thread blocks that form a cluster on the card; 1 if it has no clusters.
 
     Returns
     -------
@@ -117,7 +125,8 @@ def shape_for(
         step = max(1400 + (800 if shape.cluster > 1 else 0) + 10 * products, copied, of_card)
         return -(-clusters // at_once) * step / shape.block
 
-    found = _shapes(features, size, averaged, _CLUSTERS if has_clusters else (1,), shared_bytes)
+    clusters = tuple(cluster for cluster in _CLUSTERS if cluster <= largest)
+    found = _shapes(features, size, averaged, clusters, shared_bytes)
     return min(found, key=cycles, default=None)
 
 
