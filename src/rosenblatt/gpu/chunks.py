@@ -35,6 +35,16 @@ class CudaArray(NamedTuple):
         return self.array.nbytes
 
 
+class EpochState(NamedTuple):
+    """What an epoch changes on the card, and the rule that it follows."""
+
+    rule: cupy.ndarray  # its fields, as float64
+    weights: cupy.ndarray  # (vectors, slices · width)
+    drift: cupy.ndarray | None  # of the same shape, in float64
+    tallies: cupy.ndarray  # (counters,) int64
+    counts: cupy.ndarray  # (3,) int64: struct Counts in kernels/prelude.cu
+
+
 class Chunk(NamedTuple):
     """A packed chunk, ready when the event has come."""
 

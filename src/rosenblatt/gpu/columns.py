@@ -6,7 +6,7 @@ from __future__ import annotations
 import cupy
 import numpy as np
 
-from rosenblatt.gpu.chunks import Chunk, Chunks
+from rosenblatt.gpu.chunks import Chunk, Chunks, EpochState
 from rosenblatt.gpu.compiling import Kernel, compiled, int32
 from rosenblatt.gpu.layouts import MULTIPLIERS, Layout, Shape, columns_constants, gram_constants, gram_numbers
 from rosenblatt.gpu.sources import source_of
@@ -63,21 +63,11 @@ class Columns:
             known = (chunk.packed, self.grams[chunk.place], np.int64(groups), int32(layout.slices), int32(layout.width))
             self.gram(blocks, self.gram_threads, *known)
 
-    def visit(
-        self,
-        chunk: Chunk,
-        clock: int,
-        rule: cupy.ndarray,
-        weights: cupy.ndarray,
-        drift: cupy.ndarray | None,
-        tallies: cupy.ndarray,
-        counts: cupy.ndarray,
-    ) -> None:
+    def visit(self, chunk: Chunk, clock: int, state: EpochState) -> None:
         """Learn from a chunk, in the current stream."""
-        rows = np.int64(chunk.rows)
+        rows, threads = np.int64(chunk.rows), MULTIPLIERS + 32 * self.shape.columns
         known = (chunk.packed, self.grams[chunk.place], chunk.examples, rows, np.int64(chunk.position), np.int64(clock))
-        state = (rule, weights, drift, tallies, self.visits, counts)
-        threads = MULTIPLIERS + 32 * self.shape.columns
-        self.learn(self.blocks, threads, *known, int32(self.vectors), *state)
+        changed = (state.weights, state.drift, state.tallies, self.visits, state.counts)
+        self.learn(self.blocks, threads, *known, int32(self.vectors), state.rule, *changed)
         if self.visits is not None:
-            self.count(-(-chunk.rows // 256), 256, self.visits, chunk.examples, rows, int32(self.vectors), counts)
+            self.count(-(-chunk.rows // 256), 256, self.visits, chunk.examples, rows, int32(self.vectors), state.counts)

@@ -13,7 +13,7 @@ from rosenblatt.engine.loop import Progress
 from rosenblatt.engine.problems import Joint, columns
 from rosenblatt.errors import GpuUnavailable, InvalidData, InvalidDataType, NotEnoughGpuMemory
 from rosenblatt.gpu.card import CardFacts, CardTask, CardValues, DLPackArray, weight_type
-from rosenblatt.gpu.chunks import Chunks, CudaArray
+from rosenblatt.gpu.chunks import Chunk, Chunks, CudaArray, EpochState
 from rosenblatt.gpu.columns import Columns
 from rosenblatt.gpu.compiling import NO_POSITION, Gemm, to_card
 from rosenblatt.gpu.layouts import columns_layout, largest_cluster, panels_layout, shape_for
@@ -253,9 +253,9 @@ class CudaRun:
         """Learn from the rows that `order` lists; the weights come home when all have been learned from."""
         host, width = self.task.weights, self.layout.slices * self.layout.width
         with self.card.device:
-            weights, drift = self._up(host.w, width), None if host.drift is None else self._up(host.drift, width)
-            tallies, counts = to_card(host.tally), to_card(np.array([0, 0, NO_POSITION]))
-            state = (self.rule, weights, drift, tallies, counts)
+            drift = None if host.drift is None else self._up(host.drift, width)
+            counts = to_card(np.array([0, 0, NO_POSITION]))
+            state = EpochState(self.rule, self._up(host.w, width), drift, to_card(host.tally), counts)
             if len(order):
                 self.learner.stream.wait_event(cupy.cuda.get_current_stream().record())
                 try:
@@ -265,56 +265,59 @@ class CudaRun:
                     self.learner.stream.synchronize()
             mistakes, updates, broken = counts.get().tolist()
             if broken == NO_POSITION:
-                self._down(weights, host.w)
+                self._down(state.weights, host.w)
                 if drift is not None and host.drift is not None:
                     self._down(drift, host.drift)
-                host.tally[:] = tallies.get()
+                host.tally[:] = state.tallies.get()
                 host.clock[0] += len(order)
         row = -1 if broken == NO_POSITION else int(order[broken])
         return Progress(len(order) if row < 0 else broken, mistakes, updates, row)
 
-    def _learn(self, order: NDArray, clock: int, state: tuple) -> None:
-        learner, chunks = self.learner, self.chunks
+    def _learn(self, order: NDArray, clock: int, state: EpochState) -> None:
+        learner = self.learner
         if isinstance(learner, Panels) and learner.batch > 1:
             self._learn_batches(learner, order, clock, state)
             return
+        for chunk in self._chunks(order):
+            with learner.stream:
+                learner.visit(chunk, clock, state)
+
+    def _chunks(self, order: NDArray) -> Iterator[Chunk]:
+        """The chunks of some rows, for each of which the stream of the learner waits."""
+        learner, chunks = self.learner, self.chunks
         for chunk in chunks(order, learner.busy):
             learner.prepare(chunks, chunk)
             chunks.ready[chunk.place].record(chunks.stream)
             learner.stream.wait_event(chunks.ready[chunk.place])
-            with learner.stream:
-                learner.visit(chunk, clock, *state)
+            yield chunk
             chunks.done[chunk.place].record(learner.stream)
 
-    def _learn_batches(self, learner: Panels, order: NDArray, clock: int, state: tuple) -> None:
+    def _learn_batches(self, learner: Panels, order: NDArray, clock: int, state: EpochState) -> None:
         """Learn from batches. One that does not fit a panel leaves its weights in a copy until it ends; if it moves by the
         mean of its moves, a pass before counts them."""
-        rule, weights, drift, tallies, counts = state
-        batch, chunks = learner.batch, self.chunks
-        whole = batch <= learner.panel
-        left = weights if whole else weights.copy()
-        span = len(order) if whole else batch  # the order is cut into batches, or into chunks of whole batches
-        for begin in range(0, len(order), span):
-            acts = ("both",) if whole or not learner.mean else ("count", "move")
-            for act in acts:
-                for chunk in chunks(order[begin : begin + span], learner.busy):
-                    chunks.ready[chunk.place].record(chunks.stream)
-                    learner.stream.wait_event(chunks.ready[chunk.place])
+        batch = learner.batch
+        if batch <= learner.panel:
+            for chunk in self._chunks(order):
+                with learner.stream:
+                    for first in range(0, chunk.rows, batch):
+                        part = range(first, min(first + batch, chunk.rows))
+                        last = clock + chunk.position + part.stop - 1
+                        learner.visit_batch(chunk, part, last, state, state.weights, "both")
+                        learner.end_batch(state)
+            return
+        with learner.stream:
+            left = state.weights.copy()
+        for begin in range(0, len(order), batch):
+            rows = order[begin : begin + batch]
+            last = clock + begin + len(rows) - 1
+            for act in ("count", "move") if learner.mean else ("both",):
+                for chunk in self._chunks(rows):
                     here = chunk._replace(position=begin + chunk.position)
                     with learner.stream:
-                        for first in range(0, chunk.rows, batch if whole else chunk.rows):
-                            part = range(first, min(first + batch, chunk.rows))
-                            start = here.position + first if whole else begin
-                            end = min(start + batch, len(order))
-                            known = (here, part, clock + end - 1, rule, (weights, left, drift), tallies)
-                            learner.visit_batch(*known, None if act == "move" else counts, act)
-                            if whole:
-                                learner.end_batch(tallies, counts)
-                    chunks.done[chunk.place].record(learner.stream)
-            if not whole:
-                with learner.stream:
-                    learner.end_batch(tallies, counts)
-                    weights[...] = left
+                        learner.visit_batch(here, range(chunk.rows), last, state, left, act)
+            with learner.stream:
+                learner.end_batch(state)
+                state.weights[...] = left
 
     def _up(self, array: NDArray, width: int) -> cupy.ndarray:
         """Weights (features + 1,) or (features + 1, vectors) as (vectors, width), with zeros behind."""

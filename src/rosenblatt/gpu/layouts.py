@@ -59,8 +59,8 @@ class Shape(NamedTuple):
 
 
 def largest_cluster(capability: tuple[int, int], shared_bytes: int) -> int:
-    """The most thread blocks that form a cluster on a card of this compute capability: 8 on every card that has clusters, 16
-    on those for data centres, whose multiprocessors have more memory."""
+    """The most thread blocks that form a cluster on a card of this compute capability: 8 on every card that has clusters,
+    16 on those for data centres, whose multiprocessors have more memory."""
     if capability < (9, 0):
         return 1
     return 16 if shared_bytes > 200_000 else 8

@@ -6,7 +6,7 @@ from __future__ import annotations
 import cupy
 import numpy as np
 
-from rosenblatt.gpu.chunks import Chunk, Chunks
+from rosenblatt.gpu.chunks import Chunk, Chunks, EpochState
 from rosenblatt.gpu.compiling import Gemm, Kernel, address, compiled, int32
 from rosenblatt.gpu.layouts import EXAMPLE_BYTES, PANEL, Layout, panel_rows, panels_constants, rows_at_once
 from rosenblatt.gpu.sources import source_of
@@ -77,32 +77,23 @@ class Panels:
             panels = -(-chunk.rows // PANEL)  # the rows after the last are of an earlier chunk, and are not used
             self.multiply.grams(chunk.packed.data.ptr, self.grams[chunk.place].data.ptr, panels, PANEL, self.layout.width)
 
-    def visit(
-        self,
-        chunk: Chunk,
-        clock: int,
-        rule: cupy.ndarray,
-        weights: cupy.ndarray,
-        drift: cupy.ndarray | None,
-        tallies: cupy.ndarray,
-        counts: cupy.ndarray,
-    ) -> None:
+    def visit(self, chunk: Chunk, clock: int, state: EpochState) -> None:
         """Learn from a chunk row by row, in the current stream."""
         width = self.layout.width
         for first in range(0, chunk.rows, PANEL):
             rows = min(PANEL, chunk.rows - first)
             x, examples = address(chunk.packed, first * width), address(chunk.examples, first * EXAMPLE_BYTES)
             gram = address(self.grams[chunk.place], first * PANEL)
-            self._score(x, weights, rows)
+            self._score(x, state.weights, rows)
             position = np.int64(chunk.position + first)
             shape = (int32(rows), int32(self.vectors), int32(self.pitch))
-            known = (self.scores, gram, examples, *shape, position, rule, self.tau, tallies)
+            known = (self.scores, gram, examples, *shape, position, state.rule, self.tau, state.tallies)
             if self.joint:
-                self.kernels["decide_jointly"](1, self.threads, *known, self.last, counts)
+                self.kernels["decide_jointly"](1, self.threads, *known, self.last, state.counts)
             else:
-                self.kernels["decide_columns"](self.vectors, 32, *known, counts)
-                self._count_wrong(examples, rows, position, counts)
-            self._move(x, rows, weights, drift, None, clock + int(position), 1)
+                self.kernels["decide_columns"](self.vectors, 32, *known, state.counts)
+                self._count_wrong(examples, rows, position, state.counts)
+            self._move(x, rows, state.weights, state.drift, clock + int(position), each=True)
 
     def _score(self, x: np.uintp, weights: cupy.ndarray, rows: int) -> None:
         width = self.layout.width
@@ -113,52 +104,36 @@ class Panels:
         self.kernels["count_wrong"](-(-rows // 8), 256, *known)
 
     def _move(
-        self,
-        x: np.uintp,
-        rows: int,
-        weights: cupy.ndarray,
-        drift: cupy.ndarray | None,
-        moves: cupy.ndarray | None,
-        clock: int,
-        clocks: int,
+        self, x: np.uintp, rows: int, weights: cupy.ndarray, drift: cupy.ndarray | None, clock: int, each: bool
     ) -> None:
+        """Make the moves that were decided on; with `each` the clock goes on with each row, else all have the same."""
+        moves = self.moves if self.mean and not each else None
         known = (x, self.tau, int32(rows), int32(self.layout.width), weights, drift, moves)
-        self.apply(self.vectors, 256, *known, int32(self.joint), np.int64(clock), int32(clocks))
+        self.apply(self.vectors, 256, *known, int32(self.joint), np.int64(clock), int32(each))
 
-    def visit_batch(
-        self,
-        chunk: Chunk,
-        part: range,
-        clock: int,
-        rule: cupy.ndarray,
-        weights: tuple[cupy.ndarray, cupy.ndarray, cupy.ndarray | None],
-        tallies: cupy.ndarray,
-        counts: cupy.ndarray | None,
-        act: str,
-    ) -> None:
-        """Learn from a part of a chunk that belongs to one batch: `act` is "count" (moves, and with `counts` mistakes),
-        "move", or "both". `weights` are those that the batch meets, those that it leaves, and the drift."""
-        met, left, drift = weights
+    def visit_batch(self, chunk: Chunk, part: range, clock: int, state: EpochState, left: cupy.ndarray, act: str) -> None:
+        """Learn from a part of a chunk that belongs to one batch. It meets the weights of the state and changes those that
+        it has `left`; `act` is "count" (moves and mistakes), "move", or "both"."""
         for first in range(part.start, part.stop, self.panel):
             rows = min(self.panel, part.stop - first)
             x = address(chunk.packed, first * self.layout.width)
             examples = address(chunk.examples, first * EXAMPLE_BYTES)
-            self._score(x, met, rows)
-            if counts is not None:
-                self._count_wrong(examples, rows, np.int64(chunk.position + first), counts)
+            self._score(x, state.weights, rows)
+            if act != "move":
+                self._count_wrong(examples, rows, np.int64(chunk.position + first), state.counts)
             columns, pitch, joint = int32(self.vectors), int32(self.pitch), int32(self.joint)
-            known = (examples, int32(rows))
-            decided = (columns, pitch, joint, rule, self.tau, tallies)
-            self.kernels["decide_batch"](-(-rows // 8), 256, self.scores, *known, *decided)
+            decided = (columns, pitch, joint, state.rule, self.tau, state.tallies)
+            self.kernels["decide_batch"](-(-rows // 8), 256, self.scores, examples, int32(rows), *decided)
             if act != "move":
                 counters = 1 if self.joint else self.vectors
-                self.kernels["count_moves"](counters, 256, self.tau, *known, joint, self.moves)
+                self.kernels["count_moves"](counters, 256, self.tau, examples, int32(rows), joint, self.moves)
             if act != "count":
-                self._move(x, rows, left, drift, self.moves if self.mean else None, clock, 0)
+                self._move(x, rows, left, state.drift, clock, each=False)
             else:
                 self.tau.fill(0)
 
-    def end_batch(self, tallies: cupy.ndarray, counts: cupy.ndarray) -> None:
+    def end_batch(self, state: EpochState) -> None:
         """Count a batch as one update of each counter that moved in it."""
         counters = 1 if self.joint else self.vectors
-        self.kernels["end_batch"](-(-counters // 256), 256, int32(counters), tallies, self.moves, counts)
+        known = (int32(counters), state.tallies, self.moves, state.counts)
+        self.kernels["end_batch"](-(-counters // 256), 256, *known)
