@@ -95,7 +95,8 @@ def _cache_rows(cache: dict[str, Any]) -> list[tuple[str, str]]:
         rows.append(("", f"the folder is read-only, so kernels that are not in it are compiled in each run; {advice}"))
     if cache["stale"]:
         facts = f"{len(cache['stale'])}, {cache['stale_bytes'] / 1e6:.0f} MB, removed when they are old"
-        rows.append(("", f"folders of other versions ({facts}): {', '.join(cache['stale'])}"))
+        names = ", ".join([*cache["stale"][:3], *(["…"] if len(cache["stale"]) > 3 else [])])
+        rows.append(("", f"folders of other versions ({facts}): {names}"))
     return rows
 
 
