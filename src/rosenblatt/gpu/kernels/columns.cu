@@ -1,15 +1,18 @@
-// Two classes, and each class against the rest: weight vectors that are learned independently, from rows that come block by block.
+// Two classes, and each class against the rest: weight vectors that are learned independently, from rows that come block
+// by block.
 //
-// COLUMNS weight vectors belong to a cluster of CLUSTER thread blocks, each of which holds a slice of WIDTH features of them. In each
-// thread block MULTIPLIERS threads multiply and move, and one more warp for each weight vector decides. A block of BLOCK rows is learned
-// from in four steps:
+// COLUMNS weight vectors belong to a cluster of CLUSTER thread blocks, each of which holds a slice of WIDTH features of
+// them. In each thread block MULTIPLIERS threads multiply and move, and one more warp for each weight vector decides. A
+// block of BLOCK rows is learned from in three steps:
 //
-//   multiply  each thread block multiplies its slice of the rows with its slices of the weights, and sends the sums to all others;
-//   decide    a warp adds them up, always in the same order, and goes through the scores in the order of the rows: at a move τ of row i it adds
-//             τ·gram[i][j] to the score of each later row j. All thread blocks decide the same from the same numbers, so moves are
-//             not sent. Meanwhile multipliers take their part of the next rows into registers;
-//   move      each thread block adds τ times the rows that moved to its slices of the weights; the warps that decide do so for what
-//             their average needs.
+//   multiply  each thread block multiplies its slice of the rows with its slices of the weights, and sends the sums to
+//             all others;
+//   decide    a warp adds them up, always in the same order, and goes through the scores in the order of the rows: at a
+//             move τ of row i it adds τ·gram[i][j] to the score of each later row j. All thread blocks decide the same
+//             from the same numbers, so moves are not sent. Meanwhile the multipliers load their part of the next rows
+//             into registers;
+//   move      each thread block adds τ times the rows that moved to its slices of the weights; the warps that decide add
+//             clock·τ times these rows to the drift, from which the average is computed.
 //
 // Rows, Gram matrices and labels of blocks to come are copied meanwhile.
 
@@ -38,14 +41,15 @@ __device__ __forceinline__ void cluster_barrier() {
     asm volatile("barrier.cluster.arrive.release.aligned;\nbarrier.cluster.wait.acquire.aligned;" ::: "memory");
 }
 
-// To the same place in another thread block, whose Arrival is told of it.
+// Writes a vector to the same place in the shared memory of another thread block of the cluster, and counts its bytes at
+// the Arrival there.
 __device__ __forceinline__ void send(const void *to, int rank, Vector value, Arrival *arrival) {
-    unsigned there, told;
+    unsigned there, their_arrival;
     asm("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(there) : "r"(shared_address(to)), "r"(rank));
-    asm("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(told) : "r"(shared_address(arrival)), "r"(rank));
+    asm("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(their_arrival) : "r"(shared_address(arrival)), "r"(rank));
     const uint4 bits = *(uint4 *)&value;
     asm volatile("st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.v4.b32 [%0], {%1, %2, %3, %4}, [%5];" ::"r"(there),
-                 "r"(bits.x), "r"(bits.y), "r"(bits.z), "r"(bits.w), "r"(told)
+                 "r"(bits.x), "r"(bits.y), "r"(bits.z), "r"(bits.w), "r"(their_arrival)
                  : "memory");
 }
 #else
@@ -306,7 +310,7 @@ extern "C" __global__ void OF_A_CLUSTER __launch_bounds__(THREADS, 1) learn_colu
     cluster_barrier();  // nobody leaves while others send
 }
 
-// Rows whose class did not have the highest score when they were visited; visits is [class][row].
+// Counts rows whose class did not have the highest score when they were visited; visits is [class][row], the scores.
 extern "C" __global__ void count_mistakes(const REAL *visits, const Example *examples, int64 rows, int classes, Counts *counts) {
     int64 row = (int64)blockIdx.x * blockDim.x + threadIdx.x;
     bool wrong = false;

@@ -1,7 +1,8 @@
 // The Gram matrix of each block of BLOCK rows: ⟨row i, row j⟩ for j ≥ i, constant included, at place_in_gram(i, j).
 //
-// A thread block takes 128 rows, which are 128/BLOCK blocks, and keeps STEP features of them at a time in its memory. Each thread
-// sums a tile of TILE × TILE products; tiles below the diagonal are left out. The order of each sum is that of the features.
+// A thread block takes 128 rows, which are 128/BLOCK blocks, and keeps STEP features of them at a time in shared memory.
+// Each thread sums a tile of TILE × TILE products; tiles below the diagonal are left out. The order of each sum is that of
+// the features.
 
 #define ROWS 128
 #define STEP 16

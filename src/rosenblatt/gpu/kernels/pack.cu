@@ -1,7 +1,8 @@
 // Rows in the order of their visit, as the other kernels read them.
 //
-// A packed chunk is [block][slice][row of the block][width]: the features of a row, the constant last, are cut into SLICES slices of
-// `width` numbers, one for each thread block of a cluster, and padded with zeros. With one slice it is a matrix of padded rows.
+// A packed chunk is [block][slice][row of the block][width]: the features of a row, the constant last, are cut into
+// `slices` slices of `width` numbers, one for each thread block of a cluster, and padded with zeros. With one slice it is
+// a matrix of padded rows.
 
 struct Half {
     unsigned short bits;
@@ -27,8 +28,8 @@ template <typename VALUE> __device__ __forceinline__ Vector as_vector(const VALU
     return result;
 }
 
-// One warp packs one row. `order` lists the rows of the data (null: they are in this order); where `gathered`, only labels and
-// weights are taken by these numbers, and the values are in order already.
+// One warp packs one row. `order` lists the rows of the data (null: in the order in which they are stored). With
+// `gathered`, the values are in that order already, and only labels and weights are looked up by it.
 template <typename VALUE>
 __device__ __forceinline__ void pack_rows(
     const VALUE *values, int64 stride, int features, double constant, const int64 *order, int gathered, const int *labels,

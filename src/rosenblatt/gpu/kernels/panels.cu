@@ -1,6 +1,7 @@
-// Panels of rows whose scores and Gram matrix are matrix products made before: one decision among all classes, and what a cluster
-// cannot hold. The kernels here decide, and note each move as tau[column][row of the panel], 0 where there is none; `apply_moves` then
-// adds the rows to the weights and sets tau to 0 again.
+// Panels of rows whose scores and Gram matrix were computed before as matrix products: for one decision among all classes
+// (jointly), for batches, and for weight vectors that no cluster can hold. The kernels here decide, and store each move as
+// tau[column][row of the panel], 0 where there is none; `apply_moves` then adds the rows to the weights and sets tau to 0
+// again. A column is a weight vector.
 //
 // scores is [row of the panel][pitch], of which the first are the classes; gram is [row][row], symmetric.
 
@@ -49,7 +50,8 @@ __device__ __forceinline__ int least_of_warp(int value) {
 #endif
 }
 
-// The scores of a row: `pitch` numbers, behind those of the classes LOWEST. Lane l looks after the vectors l, l + 32, ….
+// The scores of a row are `pitch` numbers: those of the classes, then padding of LOWEST. Lane l handles the vectors l,
+// l + 32, ….
 __device__ __forceinline__ int lane_of(int column) { return column / UNITS & 31; }
 
 __device__ __forceinline__ REAL highest_of_lane(const REAL *scores, int pitch) {
@@ -77,9 +79,10 @@ __device__ __forceinline__ int first_with(REAL best, REAL of_lane, const REAL *s
     return least_of_warp(first);
 }
 
-// One decision among all classes, for one thread block. A warp takes a row, WARPS rows at a time; their Gram matrix and, if STAGED, their
-// scores are copied to the memory of the multiprocessor while the rows before are decided. Of its label a row keeps the score apart.
-// `last` is the last entry of each column, −1 if there is none, as it is for all of them before and after.
+// One decision among all classes, by one thread block. A warp takes a row, WARPS rows at a time; their Gram matrix and, if
+// STAGED, their scores are copied to shared memory while the rows before are decided. The score of the label is kept
+// apart, in `own`, so that the highest of the others is the rival's. `last` is the last entry of each column, −1 if there
+// is none; before and after the kernel all are −1.
 extern "C" __global__ void __launch_bounds__(32 * WARPS, 1) decide_jointly(
     REAL *scores, const REAL *gram, const Example *examples, int rows, int classes, int pitch, int64 position,
     const double *rule, double *tau, int64 *tallies, int *last, Counts *counts
@@ -277,7 +280,8 @@ extern "C" __global__ void decide_columns(
     }
 }
 
-// The moves of rows that all meet the same weights: a batch, or a part of one. One warp a row; `joint` as above.
+// The moves of rows that all meet the same weights: a batch, or a part of one. One warp a row; with `joint` it makes one
+// decision among all columns, otherwise one for each.
 extern "C" __global__ void decide_batch(
     const REAL *scores, const Example *examples, int rows, int columns, int pitch, int joint, const double *rule,
     double *tau, const int64 *tallies
@@ -313,8 +317,8 @@ extern "C" __global__ void decide_batch(
     }
 }
 
-// moves[counter] += the moves that each counter makes in these rows. One thread block a counter; `joint` has one counter, whose moves
-// stand in the columns of their labels.
+// moves[counter] += the moves that each counter makes in these rows. One thread block a counter: one for each column; with
+// `joint` a single one, whose moves stand in the columns of their labels.
 extern "C" __global__ void count_moves(
     const double *tau, const Example *examples, int rows, int joint, double *moves
 ) {
@@ -361,8 +365,9 @@ extern "C" __global__ void count_wrong(
     }
 }
 
-// weights[column] += Σ τ·row, in the order of the rows, and drift[column] += Σ clock·τ·row; tau becomes 0 again. One thread block a
-// column. `moves` divides (the mean of a batch; null: the sum); `clocks` is 1 where the clock goes on with each row, 0 for a batch.
+// weights[column] += Σ τ·row, in the order of the rows, and drift[column] += Σ clock·τ·row; tau becomes 0 again. One thread
+// block a column. τ is divided by `moves` (for the mean of a batch; null: the sum); `clocks` is 1 where the clock goes on
+// with each row, 0 for a batch.
 extern "C" __global__ void apply_moves(
     const REAL *packed, double *tau, int rows, int width, REAL *weights, double *drift, const double *moves,
     int joint, int64 clock, int clocks

@@ -1,5 +1,7 @@
-// What all kernels share. Before this file the compiler is given: REAL, the type of weights and sums (float or double); UNITS, how many
-// of them are 16 bytes; and `step`, the rule, made from its Python source by rosenblatt.gpu.translation.
+// What all kernels share. rosenblatt.gpu.sources puts a source together in this order: constants (REAL, the type of
+// weights and sums, float or double; UNITS, how many of them are 16 bytes; FIELDS, the fields of the rule; those that a
+// file of kernels asks for, such as BLOCK), this file, `step`, which rosenblatt.gpu.translation makes from the Python
+// source of the rule, and the file of kernels.
 //
 // Positions count the examples of an epoch in the order of their visit; rows of a chunk are stored in that order (`pack.cu`).
 
@@ -40,9 +42,9 @@ __device__ __forceinline__ unsigned shared_address(const void *pointer) {
 }
 
 #ifdef COPIERS
-// Copies from the card's memory to that of a multiprocessor, which go on while threads work, each of whole 16 bytes. An Arrival tells
-// when so many bytes are there as its round was announced to have. On older cards every thread copies a part, waits for all that it
-// has asked for, and a barrier must follow.
+// Asynchronous copies from global to shared memory, in units of 16 bytes; threads go on working meanwhile. An Arrival is
+// an mbarrier: a round of it is complete when as many bytes are there as were announced. Cards before compute capability
+// 9.0 have none: every thread copies a part and waits for its own copies, and a barrier must follow.
 struct Arrival {
     uint64 state;
 };
@@ -107,8 +109,8 @@ __device__ __forceinline__ void await(Arrival *arrival, int64 round) {  // the r
 
 #endif
 
-// Of the Gram matrix of a block the rows of group g, 32 each, are kept from column 32·g on, for a row changes the scores of later
-// rows only.
+// Of the Gram matrix of a block the rows of group g, 32 each, are kept from column 32·g on, for a row changes the scores
+// of later rows only.
 #ifdef BLOCK
 #define GROUPS ((BLOCK + 31) / 32)
 __host__ __device__ constexpr int first_of_group(int group) { return 32 * group * BLOCK - 512 * group * (group - 1); }
