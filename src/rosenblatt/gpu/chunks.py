@@ -1,5 +1,5 @@
 """Rows on their way to the kernels: chunk by chunk in the order of their visit, each packed (kernels/pack.cu) into one of a
-few places, while the kernels learn from the chunk before. Rows that live in the machine's memory are sent there first."""
+few places, while the kernels learn from the chunk before. Rows in the machine's memory are sent to the card first."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ _PLACES = 3  # one chunk is learned from while another is packed and a third is 
 class CudaArray(NamedTuple):
     """Rows in the memory of a card, the values of a row one behind the other."""
 
-    array: cupy.ndarray  # (rows, columns); of bfloat16 the bits, as uint16
+    array: cupy.ndarray  # (rows, features); of bfloat16 the bits, as uint16
     kind: str  # float16, bfloat16, float32 or float64
 
     @property
     def shape(self) -> tuple[int, int]:
-        """The number of rows and of columns."""
+        """The number of rows and of features."""
         return self.array.shape
 
     @property
@@ -46,17 +46,17 @@ class EpochState(NamedTuple):
 
 
 class Chunk(NamedTuple):
-    """A packed chunk, ready when the event has come."""
+    """Packed rows. They are there once the event `Chunks.ready[place]` has happened on the card."""
 
     packed: cupy.ndarray  # (rows of a chunk · slices · width,)
     examples: cupy.ndarray  # (rows of a chunk · EXAMPLE_BYTES,) uint8
-    place: int
-    position: int  # in the epoch
+    place: int  # 0, 1 or 2: which of the buffers it is in
+    position: int  # of the first row, in the order of the epoch
     rows: int
 
 
 class Chunks:
-    """Makes chunks of the rows of a task.
+    """Packs the rows of a task, chunk by chunk, in the order of an epoch.
 
     Parameters
     ----------
@@ -67,7 +67,7 @@ class Chunks:
     labels : array (rows,) of int64
         Their class numbers.
     weight : array (rows, 2) or None
-        Their weights.
+        The weights of each example and of its class; None: all are 1.
     constant : float
         The constant feature.
     layout : Layout
@@ -90,19 +90,19 @@ class Chunks:
         self.pack = Kernel(compiled(device, source_of("pack", layout.real), contract=True), f"pack_{self.kind}")
         self.processors = cupy.cuda.Device(device).attributes["MultiProcessorCount"]
         self.stream = cupy.cuda.Stream(non_blocking=True)
-        rows, columns = -(-layout.chunk // GROUP) * GROUP, values.shape[1]
+        rows, features = -(-layout.chunk // GROUP) * GROUP, values.shape[1]
         self.packed = [cupy.empty(rows * layout.slices * layout.width, layout.real) for _ in range(_PLACES)]
         self.examples = [cupy.empty(rows * EXAMPLE_BYTES, np.uint8) for _ in range(_PLACES)]
         self.orders = [cupy.empty(rows, np.int64) for _ in range(_PLACES)]
         self.order_buffers = [pinned((rows,), np.dtype(np.int64)) for _ in range(_PLACES)]
-        self.copied = [cupy.cuda.Event(disable_timing=True) for _ in range(_PLACES)]  # the buffers may be written again
+        self.copied = [cupy.cuda.Event(disable_timing=True) for _ in range(_PLACES)]  # order_buffers may be written again
         self.ready = [cupy.cuda.Event(disable_timing=True) for _ in range(_PLACES)]
         self.done = [cupy.cuda.Event(disable_timing=True) for _ in range(_PLACES)]  # the kernels are through with a place
         self.staged: list[cupy.ndarray] = []
         if isinstance(values, np.ndarray):
-            self.staged = [cupy.empty((rows, columns), values.dtype) for _ in range(_PLACES)]
-            self.unpacked = [cupy.cuda.Event(disable_timing=True) for _ in range(_PLACES)]  # new rows may be staged
-            self.send = RowSender(device, columns, values.dtype)
+            self.staged = [cupy.empty((rows, features), values.dtype) for _ in range(_PLACES)]
+            self.unpacked = [cupy.cuda.Event(disable_timing=True) for _ in range(_PLACES)]  # new rows may be sent
+            self.send = RowSender(device, features, values.dtype)
 
     @staticmethod
     def bytes_needed(layout: Layout, values: CudaArray | NDArray) -> int:
@@ -112,9 +112,10 @@ class Chunks:
         return _PLACES * (layout.chunk + GROUP) * (layout.row_bytes + of_example + streamed)
 
     def __call__(self, order: NDArray, spare: int) -> Iterator[Chunk]:
-        """Yield the chunks of an epoch, each packed or about to be: `ready[place]` tells when. The caller records
-        `done[place]` when it has asked for all that it does with a chunk. `spare` multiprocessors are left to others."""
-        self.stream.wait_event(cupy.cuda.get_current_stream().record())  # the data may still be on their way
+        """Yield the chunks of an epoch. Packing is only started, in `stream`: the caller records `ready[place]` there, when
+        it has added work of its own, and waits for it before it uses a chunk; it records `done[place]` after its last use.
+        `spare` multiprocessors are left to other kernels."""
+        self.stream.wait_event(cupy.cuda.get_current_stream().record())  # X may still be being computed in that stream
         for number, position in enumerate(range(0, len(order), self.layout.chunk)):
             place, piece = number % _PLACES, order[position : position + self.layout.chunk]
             self.copied[place].synchronize()

@@ -13,20 +13,20 @@ from rosenblatt.gpu.sources import source_of
 
 
 class Columns:
-    """Learns weight vectors that do not depend on each other.
+    """Learns weight vectors that do not depend on each other: one for two classes, or one for each class against the rest.
 
     Parameters
     ----------
     device : int
         The number of the card.
     shape : Shape
-        How a weight vector is spread.
+        How weight vectors are spread over thread blocks.
     layout : Layout
         How rows are packed.
     rule : type
-        The rule.
+        The rule, a NamedTuple class of rosenblatt.rules or of a user.
     vectors : int
-        The weight vectors; 1 for two classes.
+        The number of weight vectors; 1 for two classes.
     weighted : bool
         Whether examples have weights.
     """
@@ -54,7 +54,7 @@ class Columns:
         return (grams + visits) * np.dtype(layout.real).itemsize
 
     def prepare(self, chunks: Chunks, chunk: Chunk) -> None:
-        """Make the Gram matrices of a chunk, in the stream of the chunks."""
+        """Start to compute the Gram matrices of a chunk, in the stream of the chunks."""
         layout, groups = self.layout, -(-chunk.rows // 128)
         if chunk.place not in self.grams:
             self.grams[chunk.place] = cupy.empty(layout.chunk // layout.block * gram_numbers(layout.block), layout.real)
@@ -64,7 +64,8 @@ class Columns:
             self.gram(blocks, self.gram_threads, *known)
 
     def visit(self, chunk: Chunk, clock: int, state: EpochState) -> None:
-        """Learn from a chunk, in the current stream."""
+        """Start to learn from a chunk, in the current stream; weights, drift, tallies and counts change in place, on the
+        card. `clock` is the number of examples that were visited before the epoch."""
         rows, threads = np.int64(chunk.rows), MULTIPLIERS + 32 * self.shape.columns
         known = (chunk.packed, self.grams[chunk.place], chunk.examples, rows, np.int64(chunk.position), np.int64(clock))
         changed = (state.weights, state.drift, state.tallies, self.visits, state.counts)

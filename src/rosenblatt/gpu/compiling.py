@@ -15,23 +15,23 @@ NO_POSITION = np.iinfo(np.int64).max
 
 @cache
 def compiled(device: int, source: str, contract: bool = False) -> cupy.RawModule:
-    """Compile a source for a device; with `contract`, a product and a sum may be rounded once."""
+    """Return a source compiled for a device; with `contract`, a product and a sum may become one `fma`, rounded once."""
     options = ("--std=c++17",) if contract else ("--std=c++17", "--fmad=false")
     with cupy.cuda.Device(device):
         return cupy.RawModule(code=source, options=options, backend="nvrtc")
 
 
 class Kernel:
-    """A kernel that can be launched on a device.
+    """A kernel of a compiled source, which is called to launch it.
 
     Parameters
     ----------
     module : cupy.RawModule
-        What was compiled.
+        The compiled source.
     name : str
-        The kernel.
+        The name of the kernel.
     shared_bytes : int
-        The memory of a multiprocessor that each thread block asks for.
+        The dynamic shared memory of each thread block.
     large_clusters : bool
         Whether it runs in clusters of more than 8 thread blocks.
     """
@@ -92,15 +92,15 @@ def _handle() -> int:
 
 
 def address(array: cupy.ndarray, index: int) -> np.uintp:
-    """Where an element of an array lies, for a kernel; a view of the array would take ten times as long to make."""
+    """Return a pointer to an element of an array, for a kernel; to make a view of the array takes ten times as long."""
     return np.uintp(array.data.ptr + index * array.itemsize)
 
 
 def int32(value: int) -> np.int32:
-    """An int of C."""
+    """Return an argument for a parameter of type int in a kernel."""
     return np.int32(value)
 
 
 def to_card(array: NDArray) -> cupy.ndarray:
-    """A copy of an array in the card's memory."""
+    """Return a copy of an array in the memory of the current card."""
     return cupy.asarray(np.ascontiguousarray(array))

@@ -27,7 +27,7 @@ _FLOATS = ("float16", "float32", "float64")
 
 
 class CudaCard:
-    """A card that CUDA drives.
+    """A card, by CUDA: see `rosenblatt.gpu.card.Card` for what each method promises.
 
     Parameters
     ----------
@@ -61,7 +61,7 @@ class CudaCard:
         return CardFacts(name, total, free, "{}.{}".format(*self.capability), driver, f"CuPy {cupy.__version__}")
 
     def free_bytes(self) -> int:
-        """Return how many bytes may be taken: free ones, and those that CuPy keeps for later."""
+        """Return how many bytes may be allocated: those that are free on the card, and those that CuPy's pool keeps."""
         with self.device:
             return cupy.cuda.runtime.memGetInfo()[0] + cupy.get_default_memory_pool().free_bytes() - _RESERVE
 
@@ -72,7 +72,7 @@ class CudaCard:
 
     def adopt(self, X: DLPackArray) -> CudaArray:
         """Return the rows of an array on this card, without a copy where type and layout fit."""
-        array, kind = self._taken(X)
+        array, kind = self._as_cupy(X)
         if array.ndim != 2:
             raise InvalidData(f"X must have two axes, rows and features; it has {array.ndim}, with shape {array.shape}")
         with self.device:
@@ -87,8 +87,8 @@ class CudaCard:
                 array = cupy.ascontiguousarray(array)
         return CudaArray(array, kind)
 
-    def _taken(self, X: DLPackArray) -> tuple[cupy.ndarray, str]:
-        """An array of any library as one of CuPy, and the name of its type; bfloat16 as its bits."""
+    def _as_cupy(self, X: DLPackArray) -> tuple[cupy.ndarray, str]:
+        """Return an array of any library as one of CuPy, and the name of its type; bfloat16 as its bits, in uint16."""
         try:
             with self.device:
                 if str(getattr(X, "dtype", "")).endswith("bfloat16"):
@@ -111,14 +111,14 @@ class CudaCard:
         return CudaArray(array, X.dtype.name)
 
     def _pieces(self, values: CardValues) -> Iterator[cupy.ndarray]:
-        """The rows, some at a time, in the type of their weights."""
+        """Yield the rows on the card, some at a time, in the type of their weights."""
         rows = max(1, _PIECE // max(values.shape[1], 1))
         for first in range(0, values.shape[0], rows):
             yield self._as_weights(values, slice(first, first + rows))
 
     def _as_weights(self, values: CardValues, chosen: slice) -> cupy.ndarray:
         real = weight_type(values)
-        own = _own(values)
+        own = _check_values(values)
         if isinstance(own, np.ndarray):
             return to_card(own[chosen].astype(real, copy=False))
         part = own.array[chosen]
@@ -134,9 +134,9 @@ class CudaCard:
 
     def array_to_host(self, array: DLPackArray) -> NDArray:
         """Return a copy of an array in the machine's memory."""
-        taken, kind = self._taken(array)
+        given, kind = self._as_cupy(array)
         with self.device:
-            return (taken.astype(np.uint32) << 16).view(np.float32).get() if kind == "bfloat16" else taken.get()
+            return (given.astype(np.uint32) << 16).view(np.float32).get() if kind == "bfloat16" else given.get()
 
     def all_finite(self, values: CardValues) -> bool:
         """Return whether every value is a number."""
@@ -156,8 +156,8 @@ class CudaCard:
         return np.concatenate([*found, np.empty(0)]) + constant * constant
 
     def select(self, values: CardValues, rows: NDArray | slice) -> CardValues:
-        """Return some rows."""
-        own = _own(values)
+        """Return the rows of these numbers in a copy, or those of a slice without one."""
+        own = _check_values(values)
         if isinstance(own, np.ndarray):
             return own[rows]
         with self.device:
@@ -188,15 +188,15 @@ class CudaCard:
             return CudaRun(self, task)
 
 
-def _own(values: CardValues) -> CudaArray | NDArray:
-    """Rows that this module has placed on a card, or rows in the machine's memory."""
+def _check_values(values: CardValues) -> CudaArray | NDArray:
+    """Return rows as they are; raise TypeError if they are on an emulated card, not on a CUDA device or in memory."""
     if not isinstance(values, CudaArray | np.ndarray):
         raise TypeError(f"these rows are not on a CUDA device: {type(values).__name__}")
     return values
 
 
 def _bits(X: Any) -> cupy.ndarray:
-    """The bits of an array of bfloat16, which CuPy cannot read."""
+    """Return the bits of an array of bfloat16 as uint16: older versions of CuPy do not have the type."""
     if type(X).__module__.partition(".")[0] == "torch":
         import torch
 
@@ -213,13 +213,13 @@ class CudaRun:
     card : CudaCard
         The card.
     task : CardTask
-        What is learned from what.
+        The rows, their labels, the weights to change, and the rule.
     """
 
     def __init__(self, card: CudaCard, task: CardTask):
         self.card, self.task = card, task
         values, features, vectors, rule = (
-            _own(task.values),
+            _check_values(task.values),
             task.values.shape[1] + 1,
             columns(task.problem),
             type(task.rule),
@@ -250,24 +250,24 @@ class CudaRun:
         self.rule = to_card(rule_values(task.rule))
 
     def epoch(self, order: NDArray) -> Progress:
-        """Learn from the rows that `order` lists; the weights come home when all have been learned from."""
+        """Learn from the rows that `order` lists. The weights of the task change at the end, after the last row."""
         host, width = self.task.weights, self.layout.slices * self.layout.width
         with self.card.device:
-            drift = None if host.drift is None else self._up(host.drift, width)
+            drift = None if host.drift is None else self._upload(host.drift, width)
             counts = to_card(np.array([0, 0, NO_POSITION]))
-            state = EpochState(self.rule, self._up(host.w, width), drift, to_card(host.tally), counts)
+            state = EpochState(self.rule, self._upload(host.w, width), drift, to_card(host.tally), counts)
             if len(order):
                 self.learner.stream.wait_event(cupy.cuda.get_current_stream().record())
                 try:
                     self._learn(order, int(host.clock[0]), state)
-                finally:  # of an interrupted run, too: its memory is given back
+                finally:  # an interrupted run, too, must end before its memory is used again
                     self.chunks.stream.synchronize()
                     self.learner.stream.synchronize()
             mistakes, updates, broken = counts.get().tolist()
             if broken == NO_POSITION:
-                self._down(state.weights, host.w)
+                self._download(state.weights, host.w)
                 if drift is not None and host.drift is not None:
-                    self._down(drift, host.drift)
+                    self._download(drift, host.drift)
                 host.tally[:] = state.tallies.get()
                 host.clock[0] += len(order)
         row = -1 if broken == NO_POSITION else int(order[broken])
@@ -319,13 +319,13 @@ class CudaRun:
                 learner.end_batch(state)
                 state.weights[...] = left
 
-    def _up(self, array: NDArray, width: int) -> cupy.ndarray:
-        """Weights (features + 1,) or (features + 1, vectors) as (vectors, width), with zeros behind."""
+    def _upload(self, array: NDArray, width: int) -> cupy.ndarray:
+        """Return weights (features + 1,) or (features + 1, vectors) on the card as (vectors, width), padded with zeros."""
         rows = np.atleast_2d(array.T)
         result = cupy.zeros((len(rows), width), array.dtype)
         result[:, : rows.shape[1]] = cupy.asarray(rows)
         return result
 
-    def _down(self, array: cupy.ndarray, to: NDArray) -> None:
-        """The same, back into the array that it came from."""
+    def _download(self, array: cupy.ndarray, to: NDArray) -> None:
+        """Copy weights from the card into the array that `_upload` read."""
         to[...] = array[:, : len(to)].get().T.reshape(to.shape)

@@ -13,7 +13,7 @@ from rosenblatt.gpu.sources import source_of
 
 
 class Panels:
-    """Learns from panels of rows.
+    """Learns from panels of rows: jointly, in batches, or weight vectors that are too long for `Columns`.
 
     Parameters
     ----------
@@ -22,13 +22,13 @@ class Panels:
     layout : Layout
         How rows are packed.
     rule : type
-        The rule.
+        The rule, a NamedTuple class of rosenblatt.rules or of a user.
     vectors : int
-        The weight vectors.
+        The number of weight vectors.
     joint : bool
         Whether one decision is made among them all.
     batch : int
-        The rows that meet the same weights; 1: each row meets those that the row before left.
+        The number of rows that are predicted with the same weights; 1: online, row by row.
     mean : bool
         Whether a batch moves by the mean of its moves.
     """
@@ -68,7 +68,7 @@ class Panels:
         return (grams + panel * (vectors + 4) + twice) * np.dtype(layout.real).itemsize + 8 * vectors * (panel + 1)
 
     def prepare(self, chunks: Chunks, chunk: Chunk) -> None:
-        """Make the Gram matrices of a chunk, in the stream of the chunks."""
+        """Start to compute the Gram matrices of a chunk, in the stream of the chunks; batches need none."""
         if self.batch > 1:
             return
         if chunk.place not in self.grams:
@@ -78,7 +78,8 @@ class Panels:
             self.multiply.grams(chunk.packed.data.ptr, self.grams[chunk.place].data.ptr, panels, PANEL, self.layout.width)
 
     def visit(self, chunk: Chunk, clock: int, state: EpochState) -> None:
-        """Learn from a chunk row by row, in the current stream."""
+        """Start to learn from a chunk row by row, in the current stream; weights, drift, tallies and counts change in
+        place, on the card. `clock` is the number of examples that were visited before the epoch."""
         width = self.layout.width
         for first in range(0, chunk.rows, PANEL):
             rows = min(PANEL, chunk.rows - first)

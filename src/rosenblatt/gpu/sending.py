@@ -26,30 +26,30 @@ def pinned(shape: tuple[int, ...], dtype: np.dtype) -> NDArray:
 
 
 class RowSender:
-    """Sends rows to a card.
+    """Copies rows from the machine's memory to a card, with several threads.
 
     Parameters
     ----------
     device : int
         The number of the card.
-    columns : int
-        The values of a row.
+    features : int
+        The number of values in a row.
     dtype : numpy.dtype
         Their type.
     """
 
-    def __init__(self, device: int, columns: int, dtype: np.dtype):
+    def __init__(self, device: int, features: int, dtype: np.dtype):
         self.device, self.count = device, min(available_threads(None), _THREADS)
-        self.rows = max(_BUFFER // max(columns * dtype.itemsize, 1), 1)  # in a buffer
-        self.buffers = [[pinned((self.rows, columns), dtype) for _ in range(2)] for _ in range(self.count)]
+        self.rows = max(_BUFFER // max(features * dtype.itemsize, 1), 1)  # in a buffer
+        self.buffers = [[pinned((self.rows, features), dtype) for _ in range(2)] for _ in range(self.count)]
         self.streams = [cupy.cuda.Stream(non_blocking=True) for _ in range(self.count)]
         self.free = [[cupy.cuda.Event(block=True, disable_timing=True) for _ in range(2)] for _ in range(self.count)]
         use = cupy.cuda.Device(device).use  # a thread begins with the first device
         self.threads = ThreadPoolExecutor(self.count, "rosenblatt-gpu-copy", use)
 
     def __call__(self, values: NDArray, chosen: NDArray | slice, to: cupy.ndarray, after: cupy.cuda.Event) -> list:
-        """Send some rows of `values` to an array on the card, once an event has come there; the events after which they are
-        there."""
+        """Start to copy the rows `chosen` of `values` into an array on the card, after the event `after`; return the events
+        that are complete when the rows are there."""
         cuts = np.linspace(0, len(to), self.count + 1).astype(int).tolist()
 
         def send(thread: int) -> cupy.cuda.Event:
