@@ -1,12 +1,12 @@
-"""What a graphics card can be asked for. The rows stay in its memory, everything else comes home: weights after each
-epoch, scores, squared lengths.
+"""The interface of a graphics card (GPU). The rows stay in its memory; results are copied to the machine's memory: weights
+after each epoch, scores, squared lengths.
 
     card = find_card("cuda:0")
     run = card.begin(CardTask(card.adopt(X), labels, None, 1.0, weights, Binary(2), rules.Perceptron(0.0, 1.0)))
     done = run.epoch(order)  # the weights have changed
 
-Here is only what is asked, and no library for cards is imported. `rosenblatt.gpu.cuda` answers with CUDA;
-`rosenblatt.gpu.emulated` answers with numpy, so that all that asks can be tested where there is no card.
+Here are protocols only, and no library for GPUs is imported. `rosenblatt.gpu.cuda` implements them with CUDA, and
+`rosenblatt.gpu.emulated` with numpy, so that all that uses a card can be tested where there is none.
 """
 
 from __future__ import annotations
@@ -22,7 +22,8 @@ from rosenblatt.engine.problems import Problem
 from rosenblatt.engine.weights import Weights
 from rosenblatt.errors import InvalidParameter, MissingDependency
 
-DEVICES = "'auto', 'cpu', 'cuda', or 'cuda:' and the number of a GPU, as in 'cuda:0'"
+GPUS = "'cuda', or 'cuda:' and the number of a GPU, as in 'cuda:0'"
+DEVICES = f"'auto', 'cpu', {GPUS}"
 _CUDA = re.compile(r"cuda(?::([0-9]{1,4}))?")
 
 
@@ -73,12 +74,12 @@ class CardTask(NamedTuple):
     values: CardValues
     labels: NDArray  # (rows,) int64 class numbers
     weight: NDArray | None  # (rows, 2) float64: of each example and of its class; None: all are 1
-    constant: float
+    constant: float  # the constant feature, whose weight is the intercept
     weights: Weights  # in the memory of the machine; each epoch changes them in place
     problem: Problem  # Binary, Joint or OneVsRest, of at least two classes
     rule: Any  # of rosenblatt.rules
     batch: int = 1  # rows that are predicted with the same weights before these change
-    mean: bool = False
+    mean: bool = False  # whether a batch moves by the mean of its moves, not by their sum
 
 
 class CardRun(Protocol):
@@ -150,13 +151,29 @@ _CARDS: dict[int, Card] = {}  # those in use, by number
 
 
 def find_card(device: str) -> Card:
-    """Return the card that a device names, always the same one.
+    """Return the card that a device names; the same object each time.
 
-    Raises MissingDependency if the package that drives it is not installed, GpuUnavailable if there is no such card.
+    Parameters
+    ----------
+    device : str
+        "cuda", or "cuda:1" for the second GPU.
+
+    Returns
+    -------
+    Card
+
+    Raises
+    ------
+    InvalidParameter
+        If it is not the name of a GPU.
+    MissingDependency
+        If CuPy is not installed.
+    GpuUnavailable
+        If there is no such GPU, or no driver.
     """
     number = card_number(device)
     if number is None:
-        raise InvalidParameter("device", device, DEVICES)
+        raise InvalidParameter("device", device, GPUS)
     if number not in _CARDS:
         try:
             from rosenblatt.gpu.cuda import CudaCard
@@ -167,8 +184,8 @@ def find_card(device: str) -> Card:
 
 
 def use_card(number: int, card: Card | None) -> Card | None:
-    """Let `find_card` return this card for this number, None: the CUDA device again; return the one that it had before.
-    Tests emulate cards so."""
+    """Make `find_card` return this card for this number, or the CUDA device again if it is None; return the card that was
+    there before. Tests put emulated cards there."""
     before = _CARDS.pop(number, None)
     if card is not None:
         _CARDS[number] = card

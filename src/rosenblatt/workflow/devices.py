@@ -7,10 +7,10 @@ from typing import Any
 
 import scipy.sparse as sp
 
-from rosenblatt.errors import UnsupportedOperation
+from rosenblatt.errors import InvalidParameter, UnsupportedOperation
 from rosenblatt.estimators.interface import Learner
 from rosenblatt.gpu.arrays import send_to_card
-from rosenblatt.gpu.card import card_number, find_card
+from rosenblatt.gpu.card import DEVICES, card_number, find_card
 
 LEAST_FILLED = 1 / 20  # share of values that are not zero, below which rows are not made dense
 
@@ -23,8 +23,11 @@ def check_device(device: str) -> None:
     device : str
         The parameter `device` of a learner.
     """
-    if device not in ("auto", "cpu"):
-        find_card(device)
+    if device in ("auto", "cpu"):
+        return
+    if card_number(device) is None:
+        raise InvalidParameter("device", device, DEVICES)
+    find_card(device)
 
 
 def uses_card(learner: Learner) -> bool:
