@@ -4,6 +4,7 @@ import os
 import pickle
 import signal
 import sys
+from functools import partial
 
 import numpy as np
 import pytest
@@ -38,10 +39,10 @@ from rosenblatt.gpu.emulated import EmulatedCard, EmulatedRun
 class WatchedCard(EmulatedCard):
     """An emulated card that counts the rows that come from it, and can be made to call something before an epoch."""
 
-    brought_home = 0
+    copied_rows = 0
 
     def rows_to_host(self, values):
-        self.brought_home += values.shape[0]
+        self.copied_rows += values.shape[0]
         return super().rows_to_host(values)
 
     def before_epoch(self):
@@ -300,14 +301,14 @@ def test_rows_are_taken_without_a_copy_and_stay_on_the_card(card):
     X, y = clouds(3, rows=9000, features=3, dtype=np.float32)
     assert np.shares_memory(card.adopt(CudaArray(X)).values, X)
     model = Perceptron(max_iter=1, tol=None, early_stopping=True).fit(CudaArray(X), y)
-    sample = card.brought_home
+    sample = card.copied_rows
     assert 0 < sample <= 2048  # for the warning about columns of different size
     model.partial_fit = model.set_params(early_stopping=False).partial_fit
     model.partial_fit(CudaArray(X), y)
     model.predict(CudaArray(X))
     model.decision_function(CudaArray(X))
     model.score(CudaArray(X), y)
-    assert card.brought_home == sample
+    assert card.copied_rows == sample
     assert card.placed == 0
 
 
@@ -521,7 +522,7 @@ def test_values_that_are_no_numbers_are_refused(value, params, dtype):
     before = known.coef_.copy()
     for method in ("partial_fit", "predict", "decision_function"):
         rest = (y,) if method == "partial_fit" else ()
-        ours, theirs = (error_of(lambda: getattr(known, method)(rows, *rest)) for rows in (CudaArray(broken), broken))  # noqa: B023
+        ours, theirs = (error_of(partial(getattr(known, method), rows, *rest)) for rows in (CudaArray(broken), broken))
         assert ours == theirs
     assert np.array_equal(known.coef_, before)
 
@@ -581,7 +582,7 @@ def test_rows_that_are_too_long_are_named():
     ],
 )
 def test_rows_and_labels_that_do_not_fit_are_refused_as_on_the_cpu(X, y):
-    ours, theirs = (error_of(lambda: Perceptron().fit(rows, y)) for rows in (CudaArray(X), X))  # noqa: B023
+    ours, theirs = (error_of(partial(Perceptron().fit, rows, y)) for rows in (CudaArray(X), X))
     assert ours == theirs
 
 
@@ -673,7 +674,7 @@ def test_orders_that_are_drawn_ahead_are_those_of_the_cpu(monkeypatch, order, bi
 
 
 @pytest.mark.parametrize("order", ["shuffle", "random", "cyclic"])
-def test_a_source_that_others_draw_from_gives_the_same_orders(order):
+def test_a_generator_that_others_draw_from_gives_the_same_orders(order):
     plain = Visits(np.arange(50), order, np.random.default_rng(4))
     ahead = plain._replace(rng=np.random.default_rng(4), ahead=OrderAhead())
     for epoch in range(6):
@@ -704,10 +705,10 @@ def test_rows_on_a_card_are_a_matrix(monkeypatch):
         assert part.all_finite()
         np.testing.assert_allclose(part.lengths(2.0), (numpy**2).sum(axis=1) + 4)
         assert part.largest() == np.abs(numpy).max(initial=0.0)
-        assert next(part.stretches()).shape[0] == min(len(numpy), 4 if part.chosen is not None else 12)
+        assert next(part.pieces()).shape[0] == min(len(numpy), 4 if part.chosen is not None else 12)
 
 
-def test_many_classes_come_home_in_stretches(monkeypatch, card):
+def test_scores_of_many_classes_are_copied_in_pieces(monkeypatch, card):
     X, y = clouds(5)
     model = Perceptron().fit(X, y)
     sizes = []

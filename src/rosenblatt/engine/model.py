@@ -112,7 +112,7 @@ class LinearModel:
         """The classes that decision values name; those of rows on a device come from it stretch by stretch."""
         if not isinstance(X, DeviceRows):
             return winner(decision(X))
-        return np.concatenate([winner(decision(part)) for part in X.stretches(columns(self.problem))])
+        return np.concatenate([winner(decision(part)) for part in X.pieces(columns(self.problem))])
 
     def errors(self, X: AnyMatrix, labels: NDArray, w: NDArray) -> int:
         """How many rows the weights w do not predict."""

@@ -56,7 +56,7 @@ class DeviceRows(ABC):
         """The rows of these numbers, which are copied only when they are used."""
 
     @abstractmethod
-    def stretches(self, vectors: int = 1) -> Iterator[DeviceRows]:
+    def pieces(self, vectors: int = 1) -> Iterator[DeviceRows]:
         """Yield the rows in parts so small that they, and their scores by so many weight vectors, take little memory."""
 
     @abstractmethod

@@ -165,7 +165,7 @@ def longest_row(X: AnyMatrix, rows: NDArray) -> int | None:
     if len(rows) < 2:
         return int(rows[0]) if len(rows) else None
     if isinstance(X, DeviceRows):
-        return int(rows[np.concatenate([abs(part.to_host()).max(axis=1) for part in X[rows].stretches()]).argmax()])
+        return int(rows[np.concatenate([abs(part.to_host()).max(axis=1) for part in X[rows].pieces()]).argmax()])
     return int(rows[abs(sp.csr_array(X[rows])).max(axis=1).toarray().argmax()])
 
 

@@ -1,4 +1,4 @@
-"""Arrays that lie on a card: recognised by DLPack, taken without a copy, and for estimators a matrix like any other."""
+"""Arrays on a GPU: recognised by DLPack, used without a copy, and for estimators a matrix like any other."""
 
 from __future__ import annotations
 
@@ -15,11 +15,12 @@ from rosenblatt.gpu.card import Card, CardValues, DLPackArray, card_number, find
 T = TypeVar("T")
 
 CUDA_DEVICES = (2, 13)  # of DLPack: the memory of a CUDA device, plain or shared with the processor
-MOST_NUMBERS = 1 << 24  # in a stretch of scores or of copied rows: 64 MiB of float32
+MOST_NUMBERS = 1 << 24  # in a piece of scores or of copied rows: 64 MiB of float32
 
 
 class OnCard(DeviceRows):
-    """Rows on a card, or too many for its memory, which are streamed to it; or some of such rows, by their numbers."""
+    """Rows that a card learns from: in its memory, or in the machine's memory and streamed to it. `chosen` picks some of
+    them, by their numbers."""
 
     def __init__(self, card: Card, values: CardValues, chosen: NDArray | None = None):
         self.card = card
@@ -43,12 +44,12 @@ class OnCard(DeviceRows):
         """The values of these rows, in a copy where they are some of many."""
         return self.values if self.chosen is None else self.card.select(self.values, self.chosen)
 
-    def stretches(self, vectors: int = 1) -> Iterator[OnCard]:
-        """Yield the rows in parts of at most MOST_NUMBERS scores by so many weight vectors, and values where these have to
-        be copied."""
+    def pieces(self, vectors: int = 1) -> Iterator[OnCard]:
+        """Yield the rows in pieces. A piece has at most MOST_NUMBERS scores by so many weight vectors and, if its rows have
+        to be copied, at most MOST_NUMBERS values."""
         rows, features = self.shape
         size = max(MOST_NUMBERS // max(vectors, 1 if self.chosen is None else features), 1)
-        for start in range(0, max(rows, 1), size):  # no rows are one part, for the sake of its type
+        for start in range(0, max(rows, 1), size):  # no rows are one empty piece, which has a type
             yield self[start : start + size]
 
     def all_finite(self) -> bool:
@@ -67,7 +68,7 @@ class OnCard(DeviceRows):
         """Return rows @ coef.T + intercept."""
         if self.chosen is None:
             return self.card.scores(self.values, coef, intercept)
-        return np.concatenate([self.card.scores(part.selected(), coef, intercept) for part in self.stretches(len(coef))])
+        return np.concatenate([self.card.scores(part.selected(), coef, intercept) for part in self.pieces(len(coef))])
 
     def to_host(self) -> NDArray:
         """Return a copy in the memory of the machine."""
@@ -105,13 +106,13 @@ def rows_on_card(X: object, device: str) -> OnCard | None:
 
 
 def send_to_card(X: NDArray, device: str) -> OnCard:
-    """Return rows on the card that a device names: in a copy there, or streamed to it where there is no room for a copy."""
+    """Return rows for the card that a device names: a copy in its memory, or X itself, to be streamed, if that is full."""
     card = find_card(device)
     return OnCard(card, card.place(X))
 
 
 def to_host(array: T, name: str) -> T | NDArray:
-    """Return a copy in the memory of the machine of an array with this name that lies on a card; anything else as it is."""
+    """Return a copy of an array on a card in the machine's memory, anything else as it is; `name` is for errors."""
     if isinstance(array, OnCard):
         return array.to_host()
     if (where := cuda_device(array)) is None or not isinstance(array, DLPackArray):
