@@ -104,8 +104,8 @@ def step_source(rule: type) -> str:
     UnsupportedOperation
         Where the body has something that cannot be translated; `path` and `line` say where.
     """
-    body = cast(FunctionType, step.dispatch(rule))
-    if body is step.dispatch(object) or not hasattr(rule, "_fields"):
+    body, fields = cast(FunctionType, step.dispatch(rule)), getattr(rule, "_fields", None)
+    if body is step.dispatch(object) or fields is None:
         raise UnsupportedOperation(
             f"{rule.__name__} is not a rule: it must be a NamedTuple with a body registered by @step.register"
         )
@@ -117,7 +117,7 @@ def step_source(rule: type) -> str:
             hint="define it in a file or a notebook",
             settings={"device": "cpu"},
         ) from error
-    return _Translator(rule, body).function(cast(ast.FunctionDef, definition))
+    return _Translator(rule, fields, body).function(cast(ast.FunctionDef, definition))
 
 
 def rule_values(rule: RuleFields) -> NDArray[np.float64]:
@@ -151,9 +151,8 @@ class _Translator:
     """Translates one body. `number` and `condition` give an expression as a double or as a truth value; `block` gives
     statements, and keeps track of which names have a value, and of whether every path returns."""
 
-    def __init__(self, rule: type, body: FunctionType):
-        self.rule, self.body = rule, body
-        self.fields: tuple[str, ...] = rule._fields  # type: ignore[attr-defined]  # step_source has asked for it
+    def __init__(self, rule: type, fields: tuple[str, ...], body: FunctionType):
+        self.rule, self.fields, self.body = rule, fields, body
         cells = zip(body.__code__.co_freevars, body.__closure__ or (), strict=True)
         self.outside = {**vars(builtins), **body.__globals__, **{name: cell.cell_contents for name, cell in cells}}
         self.parameters: dict[str, str] = {}  # Python's name: C's
