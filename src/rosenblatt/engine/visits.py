@@ -35,18 +35,18 @@ class Visits(NamedTuple):
 
 
 class DrawnOrder(NamedTuple):
-    """The order that follows from a state of the source of randomness, and the state that it leaves."""
+    """The order that follows from a state of the random generator, and the state after it."""
 
-    before: bytes
-    order: NDArray
-    after: dict
+    before: bytes  # the state, pickled
+    order: NDArray  # (rows,) int64
+    after: dict  # the state that drawing the order leaves
 
 
 class OrderAhead:
     """Draws the order of the next epoch in another thread, while rows are visited in the order of this one.
 
     To shuffle millions of numbers takes as long as a GPU takes to learn from as many rows. The thread uses a copy of the
-    source of randomness, and the source goes on only when the order is used: as if it had been drawn then.
+    random generator, and the generator itself advances only when the order is used, as if it had been drawn then.
     """
 
     def __init__(self) -> None:
@@ -55,11 +55,11 @@ class OrderAhead:
 
     def next_order(self, visits: Visits) -> NDArray:
         """Return the order of the next epoch, and begin to draw the one after it."""
-        plain, source = visits._replace(ahead=None), visits.rng.bit_generator
+        plain, generator = visits._replace(ahead=None), visits.rng.bit_generator
         drawn = None if self.coming is None else self.coming.result()
-        if drawn is not None and drawn.before == pickle.dumps(source.state):
-            order, source.state = drawn.order, drawn.after
-        else:  # the first epoch, or somebody else has drawn from the source meanwhile
+        if drawn is not None and drawn.before == pickle.dumps(generator.state):
+            order, generator.state = drawn.order, drawn.after
+        else:  # the first epoch, or somebody else has drawn from the generator meanwhile
             order = plain.epoch()
         self.coming = self.thread.submit(_draw, plain._replace(rng=copy.deepcopy(visits.rng)))
         return order

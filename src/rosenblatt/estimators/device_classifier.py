@@ -1,5 +1,5 @@
-"""Classifiers that learn and predict where their rows lie: on the CPU, or on a GPU. Labels and weights of examples come to
-the memory of the machine; rows stay where they are, or go where the parameter `device` says."""
+"""Classifiers that learn and predict where their rows are: on the CPU, or on a GPU. Labels and weights of examples are
+copied to the machine's memory; rows stay where they are, or are sent where the parameter `device` says."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ T = TypeVar("T")
 
 
 def _same_shape(rows: DeviceRows) -> NDArray:
-    """An array of the shape of rows on a device that takes no memory, for scikit-learn to check all but the values."""
+    """Return an array of the same shape that takes no memory, for scikit-learn to check everything but the values."""
     return np.broadcast_to(np.float32(0), rows.shape)
 
 
@@ -60,7 +60,7 @@ class DeviceClassifier(Classifier):
         return super().score(X, self._to_host(y, "y"), self._to_host(sample_weight, "sample_weight"))
 
     def _to_host(self, array: T, name: str) -> T | NDArray:
-        """An array in the memory of the machine, if it may come from a card."""
+        """Return a copy of an array on a GPU in the machine's memory; with device="cpu" nothing is copied."""
         return array if self.device == "cpu" else to_host(array, name)
 
     def _read_to_learn(self, X: Any, y: Any, reset: bool) -> tuple[Any, NDArray]:

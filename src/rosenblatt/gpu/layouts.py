@@ -43,7 +43,7 @@ class Layout(NamedTuple):
 
 
 def chunk_rows(rows: int, row_bytes: int, together: int) -> int:
-    """How many rows are packed at a time, a multiple of those that belong together."""
+    """Return how many rows are packed at a time: a multiple of `together`, and about _CHUNK bytes."""
     most = max(_CHUNK // max(row_bytes, 1), together)
     return -(-max(min(rows, most // together * together), 1) // together) * together
 
@@ -67,12 +67,13 @@ def largest_cluster(capability: tuple[int, int], shared_bytes: int) -> int:
 
 
 def gram_numbers(block: int) -> int:
-    """What is kept of the Gram matrix of a block: of each 32 rows the columns from their first on (kernels/prelude.cu)."""
+    """Return how many numbers are kept of the Gram matrix of a block: of each 32 rows, the columns from the
+    first of them on (place_in_gram in kernels/prelude.cu)."""
     return block * block if block <= 32 else sum(32 * (block - first) for first in range(0, block, 32))
 
 
 def _shapes(features: int, size: int, averaged: bool, clusters: tuple[int, ...], shared_bytes: int) -> Iterator[Shape]:
-    """All shapes whose parts fit the memory of a multiprocessor."""
+    """Yield all shapes that fit the shared memory of a multiprocessor."""
     units = 16 // size
     for cluster, many, block in product(clusters, _COLUMNS, _BLOCKS):
         parts = -(-features // (cluster * units))
@@ -105,7 +106,7 @@ def shape_for(
     averaged : bool
         Whether an average is kept.
     processors, shared_bytes : int
-        The multiprocessors of the card, and the memory that a thread block may ask for.
+        The multiprocessors of the card, and the shared memory that a thread block may have.
     largest : int
         The most thread blocks that form a cluster on the card; 1 if it has no clusters.
 
@@ -116,7 +117,7 @@ def shape_for(
     size = np.dtype(real).itemsize
 
     def cycles(shape: Shape) -> float:
-        """Of a row."""
+        """Return the cycles that a row takes, about."""
         clusters = -(-vectors // shape.columns)
         at_once = processors if shape.cluster == 1 else processors // 16 * (16 // shape.cluster)
         products = shape.columns * shape.block * shape.width * size / 16 / MULTIPLIERS
@@ -131,7 +132,7 @@ def shape_for(
 
 
 def columns_layout(shape: Shape, real: str, vectors: int, rows: int) -> Layout:
-    """How rows are packed for a shape."""
+    """Return how rows are packed for a shape."""
     row_bytes = shape.cluster * shape.width * np.dtype(real).itemsize
     most = max(_MOST_VISITS // vectors // GROUP, 1) * GROUP
     chunk = min(chunk_rows(rows, row_bytes, GROUP), most)
@@ -151,7 +152,7 @@ def gram_constants(block: int) -> dict[str, int]:
 
 
 def rows_at_once(pitch: int, size: int, panel: int, limit: int) -> tuple[int, int]:
-    """(rows whose scores fit the memory of a multiprocessor twice, 0 if not even two do; the bytes to ask of it)."""
+    """Return (how many rows have scores that fit shared memory twice, 0 if not even two do; bytes of shared memory)."""
     entries = 2 * panel * (32 if size == 8 else 16) + 8 * panel
     for rows in (16, 8, 4, 2):
         if (needed := entries + 2 * rows * (panel + pitch) * size) <= limit - 2048:
@@ -160,12 +161,12 @@ def rows_at_once(pitch: int, size: int, panel: int, limit: int) -> tuple[int, in
 
 
 def panel_rows(batch: int) -> int:
-    """The most rows of a panel. Of a batch, the next power of two: kernels are compiled for each."""
+    """Return the most rows of a panel; for batches a power of two, because kernels are compiled for each size."""
     return PANEL if batch == 1 else min(1 << (batch - 1).bit_length(), LONGEST_PANEL)
 
 
 def panels_layout(real: str, features: int, batch: int, rows: int) -> Layout:
-    """How rows are packed: as a matrix with padded rows; chunks are whole panels, and whole batches if these are short."""
+    """Return how rows are packed for panels: a matrix of padded rows; a chunk has whole panels, or whole short batches."""
     units = 16 // np.dtype(real).itemsize
     width = -(-features // units) * units
     together = PANEL if batch == 1 else min(batch, LONGEST_PANEL)

@@ -1,4 +1,4 @@
-"""What learns on a card. Between two epochs it is like any other trainer, as the weights are at home then."""
+"""The trainer on a GPU. Between two epochs it is like any other: the weights are in the machine's memory then."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from rosenblatt.errors import UnsupportedOperation
 from rosenblatt.gpu.arrays import OnCard
 from rosenblatt.gpu.card import CardRun, CardTask
 
-MANY_ROWS = 100_000  # to shuffle fewer takes less than a millisecond or two
+MANY_ROWS = 100_000  # from which on the next order is drawn ahead; to shuffle fewer takes a millisecond or two
 
 
 class CardTrainer(NamedTuple):
@@ -54,8 +54,8 @@ class CardTrainer(NamedTuple):
         return self.weights.finite(self.examples.rows, order)
 
     def epoch(self, order: NDArray, budget: int = NO_LIMIT) -> tuple[Progress, bool]:
-        """Visit the rows of `order` once; what was done, and whether nothing is left to learn. No card stops at a number of
-        updates in the middle of an epoch, so the `budget` must be unlimited."""
+        """Visit the rows of `order` once; return what was done, and whether nothing is left to learn. No card stops at a
+        number of updates in the middle of an epoch, so the `budget` must be unlimited."""
         if budget != NO_LIMIT:
             raise ValueError("an epoch on a card has no limit of updates")
         if self.run is None:
@@ -67,8 +67,8 @@ class CardTrainer(NamedTuple):
         return done, done.updates == 0 and self._none_violated(self.run)
 
     def _none_violated(self, run: CardRun) -> bool:
-        """Whether no row calls for a move; an epoch without one tells, unless it may have missed rows. Then all rows are
-        visited, and what that changes is put back."""
+        """Return whether no row calls for a move, after an epoch in which none did. In a random order that epoch may have
+        left out rows; then all rows are visited, and what that changes is undone."""
         if self.visits.order in ("cyclic", "shuffle"):
             return True
         restore = self.weights.backup(self.examples.rows)
@@ -77,8 +77,8 @@ class CardTrainer(NamedTuple):
         return updates == 0
 
     def skip_to_failure(self, order: NDArray) -> NDArray:
-        """Learn from the rows of `order` up to the batch in which a number overflows; the rows of that batch, which were
-        not learned from, or none. By bisection: a call for each row would take as long as a call for thousands."""
+        """Learn from the rows of `order` up to the batch in which a number overflows; return the rows of that batch, which
+        were not learned from, or none. By bisection: a call for each row would take as long as a call for thousands."""
         batch, start = self.visits.batch, 0
         size = batch << max(-(-len(order) // batch) - 1, 0).bit_length()
         while start < len(order):
