@@ -237,7 +237,7 @@ def test_the_command_line_trains_predicts_and_evaluates(saved, data, tmp_path, c
     assert main(["evaluate", model, str(saved), "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["accuracy"] > 0.9
     assert main(["evaluate", model, str(tmp_path / "test.npy")]) == 2
-    assert "try: a target is a .npy file" in capsys.readouterr().err
+    assert "try: save one label for each row there" in capsys.readouterr().err
     np.save(tmp_path / "test.npy", data[0][:, :5])
     assert main(["predict", model, str(tmp_path / "test.npy"), "--quiet"]) == 3
     assert "the matrix has 5 columns to learn from, and 6 are expected" in capsys.readouterr().err

@@ -35,7 +35,7 @@ _NO_HEADER = (ArithmeticError, EOFError, KeyError, MemoryError, SyntaxError, Tok
 
 @dataclass(frozen=True)
 class Npy(RowReading):
-    """A way to read .npy matrices as rows.
+    """How to read .npy matrices as rows: where the labels are, and how many features there are.
 
     Parameters
     ----------
@@ -262,7 +262,7 @@ def find_labels(path: str) -> str:
         raise UnknownColumn(
             f"its labels are missing: there is no file {' or '.join(name.name for name in names)} beside it",
             path=path,
-            hint="a target is a .npy file with one label for each row, or the number of a column of the matrix",
+            hint="save one label for each row there, or name another .npy file that has them, or a column by its number",
             settings={"target": "labels.npy"},
         )
     return str(found)
@@ -446,7 +446,7 @@ def _read_at_most(stream: Input, size: int) -> memoryview:
 
 
 def read_labels(path: str) -> NDArray:
-    """Return the labels of a .npy file: float64, or an array of objects, of text.
+    """Return the labels of a .npy file: numbers as float64, texts as an array of objects of type str.
 
     Parameters
     ----------
