@@ -79,7 +79,7 @@ class Run(NamedTuple):
 
 
 def needed() -> Card:
-    """Return the GPU; raise Missing, with a word, if there is none."""
+    """Return the GPU; raise Missing, which says why, if there is none."""
     if find_spec("cupy") is None:
         raise Missing("CuPy is not installed: pip install 'rosenblatt[cuda]'")
     try:
@@ -89,7 +89,7 @@ def needed() -> Card:
 
 
 def array_library() -> Any:
-    """Return CuPy."""
+    """Return CuPy; tests put numpy in its place."""
     import cupy
 
     return cupy
@@ -127,7 +127,7 @@ def pieces(size: Size) -> Iterator[tuple[slice, Any, Any]]:
         yield slice(first, first + count), X, labels.astype(np.int64)
 
 
-def copy_home(array: Any, to: NDArray) -> None:
+def copy_to_host(array: Any, to: NDArray) -> None:
     """Copy an array of CuPy into one of numpy."""
     array.get(out=to)
 
@@ -138,7 +138,7 @@ def on_gpu(size: Size) -> Data:
     data = Data(array_library().empty((size.rows, size.features), np.float32), np.empty(size.rows, np.int64))
     for where, X, labels in pieces(size):
         data.X[where] = X
-        copy_home(labels, data.labels[where])
+        copy_to_host(labels, data.labels[where])
     return data
 
 
@@ -146,8 +146,8 @@ def in_memory(size: Size) -> Data:
     """Return the same data in the memory of the machine."""
     data = Data(np.empty((size.rows, size.features), np.float32), np.empty(size.rows, np.int64))
     for where, X, labels in pieces(size):
-        copy_home(X, data.X[where])
-        copy_home(labels, data.labels[where])
+        copy_to_host(X, data.X[where])
+        copy_to_host(labels, data.labels[where])
     return data
 
 
@@ -161,7 +161,7 @@ def problem_of(size: Size, joint: bool) -> Problem:
 
 def gpu_epoch(values: CardValues, labels: NDArray, problem: Problem, averaged: bool = False) -> Run:
     """Learn for one epoch on the GPU, from weights of zero, in the order of the rows. The time is that of the epoch, with
-    its Gram matrices and the way of the weights to the card and home; a run begins once, for all its epochs."""
+    its Gram matrices and the copies of the weights to the card and back; a run begins once, for all its epochs."""
     weights, order = zeros(values.shape[1], problem, np.float32, averaged, sparse=False), np.arange(len(labels))
     run = find_card("cuda").begin(CardTask(values, labels, None, 1.0, weights, problem, RULE))
     start = perf_counter()

@@ -14,7 +14,7 @@ from time import perf_counter
 import numpy as np
 
 from rosenblatt import Perceptron
-from rosenblatt.errors import GpuUnavailable, MissingDependency
+from rosenblatt.errors import GpuUnavailable, InvalidParameter, MissingDependency
 from rosenblatt.gpu.card import find_card
 
 PIXELS, HIDDEN, WIDTH = 256, 1024, 512  # of a picture, of the encoder, of an embedding
@@ -22,12 +22,12 @@ TEST = 0.2  # share of the rows to test on
 
 
 def choose_device(wanted):
-    """Return (device, a word about it): a GPU if there is one and nothing else is wanted."""
+    """Return (device, its name or why it was chosen): a GPU if there is one and nothing else is wanted."""
     if wanted == "cpu":
         return "cpu", "as asked for"
     try:
         return wanted or "cuda", find_card(wanted or "cuda").describe().name
-    except (GpuUnavailable, MissingDependency) as missing:
+    except (GpuUnavailable, InvalidParameter, MissingDependency) as missing:
         if wanted:
             raise SystemExit(f"error: {missing}") from None
         return "cpu", missing.problem
@@ -61,7 +61,7 @@ def encode(pictures, device, rng):
 
 
 def probe(X, y, device, epochs):
-    """Learn from the first rows, test on the last, and tell how long it took. X is on the device already, or is sent."""
+    """Learn from the first rows, test on the last, and print how long it took. X is on the device already, or is sent."""
     cut = int(len(y) * (1 - TEST))
     learner = Perceptron(max_iter=epochs, tol=None, random_state=0, device=device)
     start = perf_counter()
@@ -82,7 +82,7 @@ def main():
     )
     parser.add_argument("--device", help="cpu, cuda or cuda:1; by default a GPU if there is one")
     parser.add_argument("--rows", type=int, default=20_000, help="pictures to make")
-    parser.add_argument("--classes", type=int, default=100, help="of these")
+    parser.add_argument("--classes", type=int, default=100, help="classes of the pictures")
     parser.add_argument("--epochs", type=int, default=5)
     parser.add_argument("--model", type=Path, help="file to save the probe in")
     options = parser.parse_args()
@@ -98,7 +98,7 @@ def main():
         pictures, y = make_pictures(options.rows, options.classes, rng)
         learner = probe(encode(pictures, device, rng), y, device, options.epochs)
     if options.model is not None:
-        learner.save(options.model)  # the weights are at home: a model like any other
+        learner.save(options.model)  # an ordinary model: its weights are in the machine's memory
         print(f"saved {options.model}")
 
 

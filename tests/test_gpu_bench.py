@@ -24,7 +24,7 @@ def emulated(monkeypatch):
     before = use_card(0, card)
     monkeypatch.setattr(gpu, "needed", lambda: card)
     monkeypatch.setattr(gpu, "array_library", lambda: np)
-    monkeypatch.setattr(gpu, "copy_home", lambda array, to: to.__setitem__(slice(None), array))
+    monkeypatch.setattr(gpu, "copy_to_host", lambda array, to: to.__setitem__(slice(None), array))
     monkeypatch.setattr(gpu, "bus_speed", lambda: 1e9)
     monkeypatch.setattr(gpu, "PIECE", 300)
     gpu.on_gpu.cache_clear()
