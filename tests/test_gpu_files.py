@@ -100,7 +100,7 @@ def test_rows_of_libsvm_text_that_are_dense_are_learned_from(card, tmp_path):
         (["--device", "cuda", "--cluster", "local"], "--device: the workers of a cluster learn on their CPUs"),
     ],
 )
-def test_what_cannot_be_is_said_before_files_are_read(table, tmp_path, capsys, options, words):
+def test_impossible_options_are_refused_before_files_are_read(table, tmp_path, capsys, options, words):
     assert main(["train", str(table), "--target", "label", "--model", str(tmp_path / "m"), *options]) == 2
     assert words in capsys.readouterr().err
     assert not (tmp_path / "m").exists()
@@ -140,7 +140,7 @@ def test_doctor_shows_the_card(card, capsys, monkeypatch):
 
 
 class CardsBut(dict):
-    """Cards of which all others are not there."""
+    """These cards; any other number raises the error."""
 
     def __init__(self, cards, error):
         super().__init__(cards)
@@ -156,11 +156,11 @@ class CardsBut(dict):
 @pytest.mark.parametrize(
     ("error", "line"),
     [
-        (GpuUnavailable("no driver", "cuda:0"), "none: the GPU cuda:0 cannot be used: no driver"),
-        (ImportError("libcuda.so.1:\n cannot open"), "none: ImportError: libcuda.so.1: cannot open"),
+        (GpuUnavailable("no driver", "cuda:0"), "not available: the GPU cuda:0 cannot be used: no driver"),
+        (ImportError("libcuda.so.1:\n cannot open"), "not available: ImportError: libcuda.so.1: cannot open"),
     ],
 )
-def test_doctor_says_why_there_is_none(capsys, monkeypatch, error, line):
+def test_doctor_says_why_no_gpu_can_be_used(capsys, monkeypatch, error, line):
     monkeypatch.setattr(doctor, "find_spec", lambda name: name == "cupy")
     monkeypatch.setattr("rosenblatt.gpu.card._CARDS", CardsBut({}, error))
     facts, rows = report(capsys)
@@ -171,5 +171,5 @@ def test_doctor_says_why_there_is_none(capsys, monkeypatch, error, line):
 def test_doctor_does_not_import_cupy_where_it_is_not_installed(capsys, monkeypatch):
     monkeypatch.setattr(doctor, "find_spec", lambda name: None)
     _, rows = report(capsys)
-    assert rows == [("GPU", "none: CuPy is not installed; pip install 'rosenblatt[cuda]'")]
+    assert rows == [("GPU", "not available: CuPy is not installed; pip install 'rosenblatt[cuda]'")]
     assert "cupy" not in sys.modules

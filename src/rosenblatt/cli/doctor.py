@@ -145,8 +145,8 @@ def _machine() -> dict[str, Any]:
 
 
 def _gpus() -> dict[str, Any]:
-    """Return the GPUs that can be learned on, or the problem with the first. CuPy, which takes a second to import, is
-    imported only if it is installed."""
+    """Return the GPUs that can be used, or why the first cannot. CuPy, which takes a second to import, is imported only if
+    it is installed."""
     from rosenblatt.errors import GpuUnavailable, RosenblattError
     from rosenblatt.gpu.card import find_card
 
@@ -158,7 +158,7 @@ def _gpus() -> dict[str, Any]:
         device = f"cuda:{len(found)}"
         try:
             found.append({"device": device, **find_card(device).describe()._asdict()})
-        except GpuUnavailable as error:  # this is how the list of several ends
+        except GpuUnavailable as error:  # the number after the last GPU raises it too
             problem, hint = error.problem, error.hint
         except Exception as error:  # a library of CUDA that is missing, or does not fit the driver
             problem = error.problem if isinstance(error, RosenblattError) else f"{type(error).__name__}: {error}"
@@ -168,7 +168,7 @@ def _gpus() -> dict[str, Any]:
 def _gpu_rows(gpus: dict[str, Any]) -> list[tuple[str, str]]:
     """Return the lines of the report about GPUs."""
     if gpus["problem"]:
-        return [("GPU", "; ".join(filter(None, (f"none: {' '.join(gpus['problem'].split())}", gpus["hint"]))))]
+        return [("GPU", "; ".join(filter(None, (f"not available: {' '.join(gpus['problem'].split())}", gpus["hint"]))))]
     return [
         (
             "GPU" if number == 0 else "",
