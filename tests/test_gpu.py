@@ -376,7 +376,7 @@ def test_another_card_than_that_of_the_rows_is_refused():
 
 
 @pytest.mark.parametrize("device", ["gpu", "CUDA", "cuda:", "cuda:x", "cuda:-1", "cuda:0:1", 0, None, ["cuda"]])
-def test_a_device_that_is_none_is_refused(device):
+def test_an_unknown_device_is_refused(device):
     with pytest.raises(InvalidParameter, match=r"device must be 'auto', 'cpu', 'cuda', or 'cuda:' .*; got"):
         Perceptron(device=device).fit(*clouds(2))
 
@@ -388,7 +388,7 @@ def test_cards_are_found_by_number(card):
         find_card("cpu")
 
 
-def test_arrays_on_cards_are_told_from_others():
+def test_arrays_on_cards_are_recognised():
     class Broken(CudaArray):
         def __dlpack_device__(self):
             raise BufferError("no device")
@@ -510,7 +510,7 @@ def test_clusters_learn_on_the_processors_of_their_workers():
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
 @pytest.mark.parametrize("params", [{}, {"order": "random"}, {"early_stopping": True}, {"batch": 3}, {"multiclass": "ovr"}])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_values_that_are_no_numbers_are_refused(value, params, dtype):
+def test_nan_and_infinity_are_refused(value, params, dtype):
     X, y = clouds(3, rows=60, dtype=dtype)
     learner = Perceptron(**params)
     known = clone(learner).set_params(early_stopping=False).partial_fit(X, y, classes=[0, 1, 2])
@@ -531,7 +531,7 @@ def test_values_that_are_no_numbers_are_refused(value, params, dtype):
 @pytest.mark.parametrize("classes", [2, 3])
 @pytest.mark.parametrize("block", [1, 16])
 @pytest.mark.parametrize("scale", [1e200, 1e307])
-def test_numbers_that_overflow_are_noticed_with_their_row(params, classes, block, scale):
+def test_overflow_raises_an_error_that_names_the_row(params, classes, block, scale):
     use_card(0, EmulatedCard(block))
     X, y = clouds(classes, rows=50)
     X[[31, 33]] = X[31] * scale
@@ -723,7 +723,7 @@ def test_scores_of_many_classes_are_copied_in_pieces(monkeypatch, card):
     assert sizes == [10] * (len(y) // 20)
 
 
-def test_a_card_has_no_limit_of_updates(card):
+def test_a_limit_of_updates_is_refused(card):
     X, y = clouds(2)
     seen = []
     card.before_epoch = lambda: seen.append(1)

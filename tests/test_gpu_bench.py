@@ -66,7 +66,7 @@ def test_a_wrong_answer_is_seen(emulated, monkeypatch):
     assert gpu.against_cpu(None, 1, gpu.Size(500, 8, 2)).right is False
 
 
-def test_without_a_gpu_rows_are_skipped_with_a_word(monkeypatch, capsys):
+def test_without_a_gpu_rows_are_skipped_and_say_why(monkeypatch, capsys):
     monkeypatch.setattr(gpu, "find_spec", lambda name: None)
     with pytest.raises(Missing, match="CuPy is not installed"):
         gpu.needed()

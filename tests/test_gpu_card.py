@@ -453,7 +453,7 @@ def test_rows_on_a_card_are_a_matrix():
     "params", [{}, {"order": "random"}, {"batch": 30}, {"multiclass": "ovr"}, {"early_stopping": True}]
 )
 @pytest.mark.parametrize("classes", [2, 4])
-def test_values_that_are_no_numbers_are_refused_as_on_the_cpu(value, params, classes):
+def test_nan_and_infinity_are_refused_as_on_the_cpu(value, params, classes):
     X, y = clouds(classes, rows=700)
     learner = Perceptron(**params)
     known = Perceptron().fit(X, y)
@@ -465,7 +465,7 @@ def test_values_that_are_no_numbers_are_refused_as_on_the_cpu(value, params, cla
 
 @pytest.mark.parametrize("params", [{}, {"batch": 100}, {"multiclass": "ovr"}])
 @pytest.mark.parametrize("classes", [2, 4])
-def test_numbers_that_overflow_are_noticed(params, classes):
+def test_overflow_raises_an_error_that_names_the_row(params, classes):
     X, y = clouds(classes, rows=900)
     X[[431, 433]] = X[431] * 1e200
     y[[431, 433]] = [0, 1]

@@ -85,7 +85,7 @@ def test_gram_matrices_of_every_block_compile(nvrtc, real):
         assert compile_cuda(nvrtc, source_of("gram", real, None, layouts.gram_constants(block)), "sm_90") == ""
 
 
-def test_what_does_not_compile_is_told(nvrtc):
+def test_errors_of_the_compiler_are_shown(nvrtc):
     with pytest.raises(AssertionError, match=r"identifier .*is undefined"):
         compile_cuda(nvrtc, source_of("columns", "float32", rules.PA1, {}), "sm_90")
 
