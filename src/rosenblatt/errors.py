@@ -512,7 +512,7 @@ class GpuUnavailable(RosenblattError, OSError):
 
 
 class NotEnoughGpuMemory(RosenblattError, MemoryError):
-    """More memory is needed than is free on a GPU. Nothing has been taken of it.
+    """More memory is needed than is free on a GPU. Nothing was allocated there.
 
     >>> NotEnoughGpuMemory(12 * 2**30, 4 * 2**30, "the rows of X").problem
     'the rows of X need 12.0 GiB on the GPU, where 4.0 GiB are free: 8.0 GiB are missing'
@@ -524,7 +524,7 @@ class NotEnoughGpuMemory(RosenblattError, MemoryError):
     what : str
         What they are needed for, in the plural: "the rows of X".
     hint : str, optional
-        What to do, where it is not to make room or to give rows of fewer bytes.
+        What to do; by default to free memory, or to use a smaller type of rows.
     """
 
     def __new__(cls, *args: object, **facts: object) -> NotEnoughGpuMemory:

@@ -1,5 +1,5 @@
-"""A card that is not one: the block algorithm of the kernels in numpy, on this processor, to test all that asks a card for
-something where there is none. It is slow, and made to be read.
+"""An emulated card: the block algorithm of the kernels in numpy, on the CPU, to test what uses a card where there is none.
+It is slow, and made to be read.
 
 An epoch goes over panels of rows. The scores of a panel are one product, rows by weights, and its Gram matrix says how much
 a move at one row changes the scores of the rows after it; the weights change once, at the end of the panel. Sums are in the
@@ -45,8 +45,8 @@ class EmulatedArray(NamedTuple):
 
 
 class EmulatedCard:
-    """A card of the memory of this machine. `block` is the number of rows in a panel; `room` the bytes that `place` may use
-    for rows, None for any number; `placed` counts the bytes that were sent to the card."""
+    """A card whose memory is the machine's, for tests. `block` is the number of rows in a panel; `room` the bytes that
+    `place` may use for rows, None for any number; `placed` counts the bytes that were sent to the card."""
 
     def __init__(self, block: int = 128, room: int | None = None):
         self.block, self.room, self.placed = block, room, 0
@@ -109,7 +109,7 @@ class EmulatedCard:
 
 
 def _as_numpy(array: DLPackArray) -> NDArray:
-    """An array that says that it lies on the card, as numpy's."""
+    """Return an array that claims to be on the card as an array of numpy."""
     return np.from_dlpack(_AsIfPlain(array))
 
 
