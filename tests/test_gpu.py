@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from card_cases import ROUNDED, assert_same_mistakes, assert_same_model, cases, clouds, error_of
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
@@ -111,6 +111,7 @@ def test_the_model_is_that_of_the_cpu_to_the_last_bit(case, block):
     assert_same_model(clone(again).fit(X, y, **options), theirs)
 
 
+@settings(max_examples=20)
 @given(cases(), st.integers(1, 9), st.data())
 def test_a_stream_may_be_cut_anywhere_and_change_the_device(case, block, data):
     use_card(0, EmulatedCard(block))
@@ -128,6 +129,7 @@ def test_a_stream_may_be_cut_anywhere_and_change_the_device(case, block, data):
     assert_same_model(ours, theirs)
 
 
+@settings(max_examples=15)
 @given(cases(), st.integers(1, 5))
 def test_classes_may_arrive(case, block):
     use_card(0, EmulatedCard(block))

@@ -5,8 +5,8 @@ after each epoch, scores, squared lengths.
     run = card.begin(CardTask(card.adopt(X), labels, None, 1.0, weights, Binary(2), rules.Perceptron(0.0, 1.0)))
     done = run.epoch(order)  # the weights have changed
 
-Here are protocols only, and no library for GPUs is imported. `rosenblatt.gpu.cuda` implements them with CUDA, and
-`rosenblatt.gpu.emulated` with numpy, so that all that uses a card can be tested where there is none.
+Here are protocols only, and no library for GPUs is imported. `gpu/cuda.py` implements them with CUDA, and
+`gpu/emulated.py` with numpy, so that all that uses a card can be tested where there is none.
 """
 
 from __future__ import annotations
@@ -59,10 +59,6 @@ class CardArray(Protocol):
     @property
     def kind(self) -> str:
         """The type of the values: "float16", "bfloat16", "float32" or "float64"."""
-
-    @property
-    def nbytes(self) -> int:
-        """The bytes that they take."""
 
 
 CardValues = CardArray | NDArray  # rows on a card, or in the memory of the machine, from where they are streamed to it

@@ -29,11 +29,6 @@ class CudaArray(NamedTuple):
         """The number of rows and of features."""
         return self.array.shape
 
-    @property
-    def nbytes(self) -> int:
-        """The bytes that they take."""
-        return self.array.nbytes
-
 
 class EpochState(NamedTuple):
     """What an epoch changes on the card, and the rule that it follows."""

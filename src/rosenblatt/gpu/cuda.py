@@ -47,7 +47,7 @@ class CudaCard:
         except cupy.cuda.runtime.CUDARuntimeError as error:
             raise GpuUnavailable(str(error), name) from error
         if number >= count:
-            raise GpuUnavailable(f"this machine has {count} GPUs with CUDA", name)
+            raise GpuUnavailable(f"this machine has {count} with CUDA, numbered from 0", name)
         self.device = cupy.cuda.Device(number)
         self.capability = divmod(int(self.device.compute_capability), 10)
 
@@ -96,7 +96,7 @@ class CudaCard:
                 array = X if isinstance(X, cupy.ndarray) else cupy.from_dlpack(X)
         except (TypeError, ValueError, RuntimeError, BufferError) as error:
             library = type(X).__module__.partition(".")[0]
-            raise InvalidDataType(f"CuPy cannot read this array of {library}: {error}", hint="use X.detach()") from error
+            raise InvalidDataType(f"CuPy cannot read this array of {library}: {error}") from error
         return array, array.dtype.name
 
     def place(self, X: NDArray) -> CardValues:

@@ -38,11 +38,6 @@ class EmulatedArray(NamedTuple):
         """The type of the values."""
         return self.values.dtype.name
 
-    @property
-    def nbytes(self) -> int:
-        """The bytes that they take."""
-        return self.values.nbytes
-
 
 class EmulatedCard:
     """A card whose memory is the machine's, for tests. `block` is the number of rows in a panel; `room` the bytes that

@@ -119,14 +119,14 @@ def shape_for(
     def cycles(shape: Shape) -> float:
         """Return the cycles that a row takes, about."""
         clusters = -(-vectors // shape.columns)
-        at_once = processors if shape.cluster == 1 else processors // 16 * (16 // shape.cluster)
+        at_once = processors if shape.cluster == 1 else max(processors // 16 * (16 // shape.cluster), 1)
         products = shape.columns * shape.block * shape.width * size / 16 / MULTIPLIERS
         copied = shape.block * shape.width * size / 40
         of_card = min(clusters, at_once) * shape.cluster * shape.block * shape.width * size / 2000
         step = max(1400 + (800 if shape.cluster > 1 else 0) + 10 * products, copied, of_card)
         return -(-clusters // at_once) * step / shape.block
 
-    clusters = tuple(cluster for cluster in _CLUSTERS if cluster <= largest)
+    clusters = tuple(cluster for cluster in _CLUSTERS if cluster <= min(largest, processors))
     found = _shapes(features, size, averaged, clusters, shared_bytes)
     return min(found, key=cycles, default=None)
 

@@ -55,7 +55,6 @@ class Panels:
         self.last = cupy.full(vectors, -1, np.int32)  # entries of decide_jointly
         self.moves = cupy.zeros(vectors)  # of each counter in a batch
         self.grams: dict[int, cupy.ndarray] = {}
-        self.next: cupy.ndarray | None = None  # the weights after a batch of several panels
         self.stream = cupy.cuda.Stream(non_blocking=True, priority=-5)
         self.busy = 1
 
