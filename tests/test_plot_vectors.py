@@ -141,3 +141,57 @@ def test_a_neuron_needs_a_fitted_classifier_and_two_classes_no_label():
         plot.neuron(Perceptron())
     with pytest.raises(InvalidParameter, match="two classes have one neuron"):
         plot.neuron(Perceptron().fit(POINTS, SIGNS), 1)
+
+
+ZIGZAG = [[4, -2], [5, 0], [1, 1], [0, -5], [1, 4]]
+
+
+def test_the_walk_ends_where_all_rows_are_on_one_side_of_its_line():
+    ax = plot.hull(ZIGZAG)
+    path = lines(ax)["p, step by step"]
+    assert np.allclose(path[0], np.array([2, -1]) / np.sqrt(5))
+    assert (np.diff(np.hypot(*path.T)) < 0).all()
+    assert (ZIGZAG @ path[-1] > 0).all()
+    assert not any((ZIGZAG @ p > 0).all() for p in path[:-1])
+    assert lines(ax)["the line of p"] @ path[-1] == pytest.approx([0, 0], abs=1e-9)
+    assert ax.get_title() == f"After 11 steps p separates the rows: ‖p‖ = {np.hypot(*path[-1]):.4g}"
+    assert ax.get_aspect() == 1
+    assert len(lines(plot.hull(ZIGZAG, away=True))["p, step by step"]) < 11
+
+
+def test_the_walk_goes_on_where_nothing_separates():
+    ax = plot.hull([[1, 0], [-1, 1], [-1, -2]], steps=3)
+    assert len(lines(ax)["p, step by step"]) == 3
+    assert "the line of p" not in lines(ax)
+    assert ax.get_title().startswith("After 3 steps p does not separate the rows")
+    assert plot.hull([[1, 2]]).get_title() == "After 1 step p separates the rows: ‖p‖ = 1"
+
+
+@pytest.mark.parametrize("A", [[[1, 2, 3]], [[1, 2], [0, 0]]])
+def test_a_walk_needs_rows_of_the_plane(A):
+    with pytest.raises(InvalidData, match="two columns and no row of zeros"):
+        plot.hull(A)
+
+
+def test_the_cone_has_the_rows_that_are_near_and_far_mistakes_have_rings():
+    rng = np.random.default_rng(1)
+    X, w, sigma = rng.standard_normal((40, 2)), np.array([-0.2, 1]), 0.2
+    y = np.where(X @ [1, 0.5] > 0, "up", "down")
+    ax = plot.cone(w, X, y, sigma=sigma)
+    cosine = X @ w / np.hypot(*X.T) / np.hypot(*w)
+    near, wrong = np.abs(cosine) < sigma, (cosine > 0) != (y == "up")
+    cones = [patch.get_path() for patch in ax.patches]
+    inside = np.any([path.contains_points(X) for path in cones], axis=0)
+    assert np.array_equal(inside, near)
+    rings = next(drawn for drawn in ax.collections if drawn.get_label() == "far mistake")
+    assert np.array_equal(rings.get_offsets(), X[wrong & ~near])
+    assert ax.get_title() == f"σ = 0.2: {near.sum()} of 40 rows near the line, {(wrong & ~near).sum()} far mistakes"
+    assert ax.get_aspect() == 1
+
+
+def test_a_cone_needs_weights_a_sigma_and_the_plane():
+    for w, sigma in [([0, 0], 0.1), ([1, 2], 0), ([1, 2], 1), ([1, 2, 3], 0.1)]:
+        with pytest.raises(InvalidParameter):
+            plot.cone(w, POINTS, SIGNS, sigma=sigma)
+    with pytest.raises(InvalidData, match="two features"):
+        plot.cone([1, 2], np.ones((2, 3)), [1, -1])

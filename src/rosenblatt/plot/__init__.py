@@ -4,13 +4,15 @@ from rosenblatt.plot.learners import boundary, history, learning_curve, losses, 
 from rosenblatt.plot.networks import network, neuron
 from rosenblatt.plot.structures import confusions, tree
 from rosenblatt.plot.theory import growth, lengths, proof, smoothing
-from rosenblatt.plot.vectors import margin, update
+from rosenblatt.plot.vectors import cone, hull, margin, update
 
 __all__ = [
     "boundary",
+    "cone",
     "confusions",
     "growth",
     "history",
+    "hull",
     "learning_curve",
     "lengths",
     "losses",

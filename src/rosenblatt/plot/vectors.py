@@ -1,4 +1,5 @@
-"""Pictures of vectors in the plane: what an update does to the weights, and how wide the margin is.
+"""Pictures of vectors in the plane: what an update does to the weights, how wide the margin is, how von Neumann's walk
+finds a separator, and which rows the σ-perceptron answers for.
 
 One unit is as long across as up, so that what is at right angles looks so.
 """
@@ -12,7 +13,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rosenblatt.errors import InvalidData, InvalidParameter
-from rosenblatt.exact.reading import MatrixLike, dense, numbers
+from rosenblatt.exact.reading import COUNT, MatrixLike, Quantity, dense, numbers
+from rosenblatt.feasibility.first_order import VonNeumann
+from rosenblatt.feasibility.rows import row_lengths
+from rosenblatt.feasibility.search import Budget
 from rosenblatt.plot.canvas import BLUE, COLOURS, GREEN, GREY, MARKERS, SKY, VERMILION, Colour, new_axes
 from rosenblatt.theory.geometry import gamma_affine, gamma_origin
 from rosenblatt.theory.signed import two_valued
@@ -20,6 +24,7 @@ from rosenblatt.theory.signed import two_valued
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+_SIGMA = Quantity(0, open_low=True, high=1)
 _SPACE = 0.15  # free on each side, in parts of the width
 
 
@@ -139,12 +144,7 @@ def margin(X: MatrixLike, y: ArrayLike, *, intercept: bool = True, ax: Axes | No
         ax.plot(*(middle + shift * w + ends).T, dashes, color="black", linewidth=width, zorder=1)
     corners = np.vstack([middle + gamma * w + ends, middle - gamma * w + ends[::-1]])
     ax.fill(*corners.T, color=SKY, alpha=0.25, linewidth=0, zorder=0)
-    for sign, marker in zip((-1, 1), MARKERS, strict=False):
-        if (signs == sign).any():
-            name = str(classes[min(int(sign > 0), len(classes) - 1)])
-            colour = COLOURS[int(sign > 0)]
-            across, up = points[signs == sign].T
-            ax.scatter(across, up, 45, color=colour, marker=marker, label=name.replace("-", "−"), zorder=3)
+    _scatter_classes(ax, points, signs, classes)
     support = points[list(best.rows)]
     across, up = support.T
     ax.scatter(across, up, 190, facecolors="none", edgecolors="black", linewidths=1.4, zorder=3, label="support vector")
@@ -157,6 +157,142 @@ def margin(X: MatrixLike, y: ArrayLike, *, intercept: bool = True, ax: Axes | No
     _equal(ax, frame)
     ax.legend(loc="best", framealpha=0.9)
     return ax
+
+
+def hull(A: MatrixLike, *, steps: int = 20, away: bool = False, ax: Axes | None = None) -> Axes:
+    """Draw von Neumann's walk in the hull of the unit rows, from the first of them towards the point nearest to 0.
+
+    Each step goes from p towards the row whose product with p is least, as far as p grows shorter. It ends where p has a
+    positive product with every row: p separates them. If 0 lies in the hull, nothing does, and the walk goes on towards 0.
+
+    Parameters
+    ----------
+    A : (rows, 2) array
+        The rows, none of them 0; of labelled data y·x.
+    steps : int, default=20
+        The most steps to draw.
+    away : bool, default=False
+        Whether to step away from rows too, as `find_interior(A, "von-neumann")` does.
+    ax : matplotlib Axes, optional
+        Where to draw; new ones by default.
+
+    Returns
+    -------
+    matplotlib Axes
+
+    Examples
+    --------
+    >>> import matplotlib
+    >>> matplotlib.use("agg")
+    >>> hull([[3, 4], [4, -3]]).get_title()
+    'After 2 steps p separates the rows: ‖p‖ = 0.7071'
+    """
+    COUNT.check("steps", steps)
+    rows = dense(numbers(A, "A"))
+    if rows.shape[1] != 2 or not rows.any(axis=1).all():
+        raise InvalidData(f"A must have two columns and no row of zeros; its shape is {rows.shape}")
+    unit = rows / row_lengths(rows)[:, None]
+    path, solved = _walk(rows, steps, away)
+    ax = ax or new_axes(figsize=(6.5, 6.5))
+    turn = np.linspace(0, 2 * np.pi, 200)
+    ax.plot(np.cos(turn), np.sin(turn), color=GREY, linewidth=0.8, zorder=1)
+    corners = unit[np.argsort(np.arctan2(unit[:, 1], unit[:, 0]))]  # on a circle every point is a corner
+    ax.fill(*corners.T, facecolor=SKY, alpha=0.25, edgecolor=BLUE, linewidth=1, zorder=0, label="hull of the unit rows")
+    across, up = unit.T
+    ax.scatter(across, up, 45, color=BLUE, zorder=3, label="unit row")
+    ax.plot(*path.T, "o-", color=VERMILION, linewidth=1.3, markersize=3.5, zorder=5, label="p, step by step")
+    frame = (-1.25, 1.25, -1.25, 1.25)
+    if solved:
+        _normal_line(ax, path[-1], frame, GREEN, "-", "the line of p")
+        _vector(ax, path[-1], GREEN, "")
+        ax.annotate("p", _at(path[-1] / 2), (0, -14), textcoords="offset points", color=GREEN, fontsize=12, ha="center")
+    ax.plot(0, 0, "o", color="black", markersize=5, zorder=5)
+    ending = "p separates the rows" if solved else "p does not separate the rows"
+    ax.set_title(f"After {len(path)} step{'s' * (len(path) > 1)} {ending}: ‖p‖ = {np.hypot(*path[-1]):.4g}")
+    _equal(ax, frame)
+    ax.legend(loc="best", framealpha=0.9)
+    return ax
+
+
+def _walk(A: NDArray, steps: int, away: bool) -> tuple[NDArray, bool]:
+    """Return the points of the walk, (steps, 2), and whether the last of them separates the rows."""
+    path: list[NDArray] = []
+    for stage in VonNeumann(away=away).search(A, Budget(updates=steps), np.random.default_rng(0)):
+        path.append(stage.x)
+        if stage.solved:
+            return np.array(path), True
+    return np.array(path), False
+
+
+def cone(w: ArrayLike, X: MatrixLike, y: ArrayLike, *, sigma: float = 0.1, ax: Axes | None = None) -> Axes:
+    """Draw the cone round the line of w in which the σ-perceptron answers for no row: that of the x with |cos(w, x)| < σ.
+
+    Rows outside the cone are far. A far row on the wrong side has a ring: the σ-perceptron learns until there is none.
+
+    Parameters
+    ----------
+    w : (2,) array
+        The weights, not all 0.
+    X : (rows, 2) array
+        The rows.
+    y : (rows,) array
+        Two labels, of which the second is the positive one.
+    sigma : float, default=0.1
+        σ, between 0 and 1: the sine of the angle between the line and the edge of the cone.
+    ax : matplotlib Axes, optional
+        Where to draw; new ones by default.
+
+    Returns
+    -------
+    matplotlib Axes
+
+    Examples
+    --------
+    >>> import matplotlib
+    >>> matplotlib.use("agg")
+    >>> cone([0, 1], [[3, 1], [0, 2], [1, -2]], [-1, 1, 1], sigma=0.5).get_title()
+    'σ = 0.5: 1 of 3 rows near the line, 1 far mistake'
+    """
+    weights, points = _pair("w", w), dense(numbers(X))
+    _SIGMA.check("sigma", sigma)
+    if not weights.any():
+        raise InvalidParameter("w", w, "a vector that is not zero")
+    if points.shape[1] != 2:
+        raise InvalidData(f"X must have two features, but its shape is {points.shape}; a cone is drawn in two dimensions")
+    signs, classes = two_valued(y, len(points), one=True)
+    unit, size = weights / np.hypot(*weights), row_lengths(points)
+    cosine = np.divide(points @ unit, size, out=np.zeros(len(points)), where=size > 0)
+    near = np.abs(cosine) < sigma
+    wrong = ~near & (signs * cosine < 0)
+    ax = ax or new_axes(figsize=(6.5, 6.5))
+    frame = _square(np.vstack([points, np.zeros(2)]))
+    along, far = np.array([-unit[1], unit[0]]), 3 * (frame[1] - frame[0])
+    tilt = sigma / np.sqrt(1 - sigma**2)
+    for number, side in enumerate((along, -along)):
+        edges = far * np.array([np.zeros(2), side + tilt * unit, side - tilt * unit])
+        name = None if number else "|cos(w, x)| < σ"
+        ax.fill(*edges.T, color=GREY, alpha=0.2, linewidth=0, zorder=0, label=name)
+    _normal_line(ax, weights, frame, "black", "-", "the line of w")
+    _vector(ax, unit * 0.3 * (frame[1] - frame[0]), "black", "w")
+    _scatter_classes(ax, points, signs, classes)
+    if wrong.any():
+        across, up = points[wrong].T
+        ax.scatter(across, up, 190, facecolors="none", edgecolors="black", linewidths=1.4, zorder=3, label="far mistake")
+    mistakes = "1 far mistake" if wrong.sum() == 1 else f"{wrong.sum()} far mistakes"
+    ax.set_title(f"σ = {sigma:g}: {near.sum()} of {len(points)} rows near the line, {mistakes}")
+    _equal(ax, frame)
+    ax.legend(loc="best", framealpha=0.9)
+    return ax
+
+
+def _scatter_classes(ax: Axes, points: NDArray, signs: NDArray, classes: NDArray) -> None:
+    """Draw the rows, each class with its colour and its marker."""
+    for sign, marker in zip((-1, 1), MARKERS, strict=False):
+        if (signs == sign).any():
+            name = str(classes[min(int(sign > 0), len(classes) - 1)])
+            across, up = points[signs == sign].T
+            colour = COLOURS[int(sign > 0)]
+            ax.scatter(across, up, 45, color=colour, marker=marker, label=name.replace("-", "−"), zorder=3)
 
 
 def _pair(name: str, values: ArrayLike) -> NDArray:
