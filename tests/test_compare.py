@@ -264,6 +264,8 @@ def test_what_nothing_explains_is_said_so():
     assert (found.reason, found.update, found.explanations) == (None, None, ())
     assert "No known mistake explains it" in str(found)
     assert "yield (row, w, b)" in str(found)
+    assert "two of them together" in str(found)
+    assert "two of them together" not in str(compare(lambda *_: [17.0, -4.5, 3.25], X, SIGNS, epochs=1000))
 
 
 def test_weights_that_separate_are_said_to():

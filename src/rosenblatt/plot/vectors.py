@@ -184,7 +184,7 @@ def hull(A: MatrixLike, *, steps: int = 20, away: bool = False, ax: Axes | None 
     --------
     >>> import matplotlib
     >>> matplotlib.use("agg")
-    >>> hull([[3, 4], [4, -3]]).get_title()
+    >>> hull([[1, 0], [0, 1]]).get_title()
     'After 2 steps p separates the rows: ‖p‖ = 0.7071'
     """
     COUNT.check("steps", steps)

@@ -52,7 +52,8 @@ class Comparison:
     same : bool
         Whether all that the student's function shows is equal to the reference.
     explanations : tuple of tuples of Mistake
-        Each is one mistake, or two, with which the reference gives exactly what theirs gives; the most likely comes first.
+        Each is one mistake, or two, and perhaps another rate, with which the reference gives exactly what theirs gives; the
+        most likely comes first.
         Empty if they agree, or if no known mistake explains the difference.
     update : int or None
         The number of the first update that differs, from 1; None if there is none or if it is not known.
@@ -375,7 +376,8 @@ def _difference(theirs: Output, right: Variant, expected: Path, place: Place | N
 def _reasons(explanations: Explanations, theirs: Output, right: Variant) -> Iterator[str]:
     """Say what would explain it."""
     if not explanations:
-        yield "No known mistake explains it, nor do two of them together."
+        pairs = ", nor do two of them together" if len(right.visits) <= _MOST_VISITS else ""
+        yield f"No known mistake explains it{pairs}."
         if theirs.result is not None and (right.tested @ theirs.result > 0).all():
             yield "The weights have every row on its right side: the order of the rows may be another, or the start."
         if theirs.rows is None:
