@@ -114,14 +114,15 @@ Change = Callable[[Variant], Variant]
 
 
 def mistakes(right: Variant, signs: NDArray, *, intercept: bool, average: bool) -> Iterator[tuple[Mistake, Change]]:
-    """Yield every mistake that is known, the most frequent ones first, with the change that makes it.
+    """Yield every known mistake with the change that makes it. Of several that explain a result, the first is named first.
 
-    Changes can be made one after the other: each keeps to what is there.
+    Changes can be made one after the other: each changes its own part of a variant.
     """
     yield from _of_ties(signs)
     if intercept:
-        yield from _of_intercepts(signs)
+        yield from _of_intercepts()
     yield from _of_labels(signs)
+    yield from _of_updates(signs)
     yield from _of_visits(right)
     yield from _of_averages() if average else _of_results()
 
@@ -139,7 +140,7 @@ def _with_ties(count: NDArray) -> Change:
     return lambda v: v._replace(ties=v.ties & count)
 
 
-def _of_intercepts(signs: NDArray) -> Iterator[tuple[Mistake, Change]]:
+def _of_intercepts() -> Iterator[tuple[Mistake, Change]]:
     def last(rows: NDArray, values: NDArray | float) -> NDArray:
         rows = rows.copy()
         rows[:, -1] = values
@@ -172,6 +173,9 @@ def _of_labels(signs: NDArray) -> Iterator[tuple[Mistake, Change]]:
     yield Mistake("labels", sentence), lambda v: v._replace(limits=np.where(positive, v.limits, np.inf))
     sentence = "the two labels are swapped: all weights have the wrong sign."
     yield Mistake("labels", sentence), lambda v: v._replace(tested=-v.tested, moves=-v.moves)
+
+
+def _of_updates(signs: NDArray) -> Iterator[tuple[Mistake, Change]]:
     sentence = "the update adds x without its label: w += y·x, not w += x."
     yield Mistake("update", sentence), lambda v: v._replace(moves=signs[:, None] * v.moves)
     sentence = "the update subtracts y·x; it must add it."
