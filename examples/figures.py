@@ -17,7 +17,7 @@ matplotlib.use("Agg")
 from matplotlib import pyplot
 
 DOCS = Path(__file__).parents[1] / "docs"
-PAGES = ("theory", "structured")
+PAGES = ("theory", "geometry", "feasibility", "sigma", "networks", "structured")
 
 
 def draw(page: Path, folder: Path) -> None:

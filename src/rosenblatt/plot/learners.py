@@ -17,10 +17,8 @@ if TYPE_CHECKING:
 
     from rosenblatt.engine.train import Epoch
     from rosenblatt.online.pricing import Sales
-    from rosenblatt.theory.network import Network
 
 GRID = 400  # points a side on which regions are predicted
-MOST_EDGES = 64  # between inputs and hidden units of a network
 
 
 class Trained(Protocol):
@@ -299,69 +297,6 @@ def losses(ax: Axes | None = None) -> Axes:
     ax.yaxis.set_label_position("right")
     ax.set(title="Losses of a margin", xlabel="margin z = y·⟨w, x⟩", ylabel="loss", xlim=(-3, 3), ylim=(-0.1, 4.6))
     return ax
-
-
-def network(net: Network, ax: Axes | None = None) -> Axes:
-    """Draw the inputs, the hidden units and the output of a network.
-
-    Each weight is on its edge, dashed where it is negative, and each threshold in its unit.
-
-    Parameters
-    ----------
-    net : Network
-        With at most 64 edges between inputs and hidden units.
-    ax : matplotlib Axes, optional
-        Where to draw; new ones by default.
-
-    Returns
-    -------
-    matplotlib Axes
-    """
-    units, inputs = net.weights.shape
-    if units * inputs > MOST_EDGES:
-        raise InvalidData(
-            f"{units} hidden units with {inputs} inputs have {units * inputs} edges, of which at most {MOST_EDGES} can be "
-            "told apart",
-            hint="print(net) and net.describe() have no such limit",
-        )
-    if ax is None:
-        ax = new_axes(figsize=(7.5, max(3.0, 0.8 * units, 0.17 * (inputs + 1) * units)))
-    across, hidden, top = (0.0, 1.2, 2.0), _heights(units), _heights(inputs)
-    for h, y in enumerate(hidden):
-        for i, x in enumerate(top):
-            _edge(ax, (across[0], x), (across[1], y), net.weights[h, i], 1 / (inputs + 1))
-        _edge(ax, (across[1], y), (across[2], 0.5), net.output_weights[h], 0.45)
-    for i, x in enumerate(top):
-        _node(ax, (across[0], x), f"x{i + 1}", "white")
-    for h, y in enumerate(hidden):
-        _node(ax, (across[1], y), f"h{h + 1}\n≥ {net.thresholds[h]:g}", 1 - 0.4 * (1 - SKY))
-    _node(ax, (across[2], 0.5), f"y\n≥ {net.output_threshold:g}", "white")
-    ax.set(title=str(net).splitlines()[0], xlim=(-0.2, 2.2), ylim=(0, 1))
-    ax.set_axis_off()
-    return ax
-
-
-def _heights(count: int) -> NDArray:
-    """Return the heights of so many nodes, from the top down, with equal space for each."""
-    return 1 - (np.arange(count) + 0.5) / max(count, 1)
-
-
-def _edge(ax: Axes, start: tuple[float, float], end: tuple[float, float], weight: float, at: float) -> None:
-    """Draw a line, with the weight written at the fraction `at` of its way. With 1/(n + 1), the labels of all edges between
-    n nodes and the next level are at different heights, equally far from each other."""
-    if weight == 0:
-        return
-    colour, dashes = (BLUE, "-") if weight > 0 else (VERMILION, "--")
-    ax.plot(*zip(start, end, strict=True), dashes, color=colour, linewidth=1.2, zorder=1)
-    x, y = np.add(start, at * np.subtract(end, start))
-    box = {"boxstyle": "square,pad=0.1", "facecolor": "white", "edgecolor": "none"}
-    text = f"{weight:+g}".replace("-", "−")
-    ax.text(x, y, text, color=colour, ha="center", va="center", fontsize=8, zorder=2, bbox=box)
-
-
-def _node(ax: Axes, place: tuple[float, float], text: str, colour: Colour) -> None:
-    box = {"boxstyle": "circle,pad=0.35", "facecolor": colour, "edgecolor": "black"}
-    ax.text(*place, text.replace("-", "−"), ha="center", va="center", fontsize=9, zorder=3, bbox=box)
 
 
 def regret(runs: Mapping[str, Sales | Sequence[Sales]], ax: Axes | None = None) -> Axes:
