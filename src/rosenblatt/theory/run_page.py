@@ -20,6 +20,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from rosenblatt.errors import InvalidParameter
+from rosenblatt.exact.reading import dense
 from rosenblatt.modelfile.atomic import atomic_write
 from rosenblatt.theory.signed import Signed
 
@@ -74,19 +75,21 @@ def plane_axes(rows: Signed, names: Sequence[str], axes: Sequence[int | str] | N
     return int(numbers[0]), int(numbers[1])
 
 
-def page_rows(rows: Signed, example: NDArray, names: Sequence[str], axes: tuple[int, int] | None) -> dict[str, object]:
-    """What the page knows of the rows: those that were learned from, column by column, and all as points of the plane.
+def page_rows(
+    rows: Signed, example: NDArray, names: Sequence[str], axes: tuple[int, int] | None
+) -> tuple[NDArray, dict[str, object]]:
+    """(the columns that the page has, what it knows of the rows).
 
-    Columns in which no update changed a weight are left out; `columns` has the numbers of those that are left.
+    Columns in which no update changed a weight are left out. Of rows that were learned from the page has all numbers, of
+    the others only their place in the plane.
     """
     learned = np.unique(example)
     moves = sp.csr_array(rows.A[learned])
     moves.eliminate_zeros()
     columns = np.unique(np.concatenate([moves.indices, np.array(axes or (), dtype=np.int64)])).astype(np.int64)
     place = np.searchsorted(columns, moves.indices)
-    spans = [slice(start, end) for start, end in zip(moves.indptr[:-1], moves.indptr[1:], strict=True)]
+    spans = map(slice, moves.indptr[:-1], moves.indptr[1:])
     content: dict[str, object] = {
-        "columns": columns.tolist(),
         "names": [names[j] for j in columns],
         "moves": {
             int(i): [place[span].tolist(), moves.data[span].tolist(), int(rows.y[i])]
@@ -100,12 +103,11 @@ def page_rows(rows: Signed, example: NDArray, names: Sequence[str], axes: tuple[
         if len(others) > room:
             others = others[np.linspace(0, len(others) - 1, room).astype(np.int64)]
         drawn = np.concatenate([learned, others])
-        pair = rows.A[:, list(axes)]
-        points = (pair.toarray() if sp.issparse(pair) else pair)[drawn] * rows.y[drawn, None]
+        points = dense(rows.A[:, list(axes)])[drawn] * rows.y[drawn, None]
         content["axes"] = np.searchsorted(columns, axes).tolist()
         content["points"] = [short(points[:, 0]), short(points[:, 1]), rows.y[drawn].astype(int).tolist()]
         content["drawn"] = drawn.tolist()
-    return content
+    return columns, content
 
 
 def short(values: NDArray) -> list[float]:

@@ -243,15 +243,16 @@ class Trace:
         ...     os.path.getsize(os.path.join(folder, "run.html")) < 50_000
         True
         """
-        columns = run_page.column_names(self.rows, names)
-        shown = run_page.page_rows(self.rows, self.example, columns, run_page.plane_axes(self.rows, columns, axes))
+        names = run_page.column_names(self.rows, names)
+        plane = run_page.plane_axes(self.rows, names, axes)
+        columns, rows = run_page.page_rows(self.rows, self.example, names, plane)
         run_page.write_page(path, title, {
-            **shown,
+            **rows,
             "features": self.rows.features,
             "rows": len(self.rows.y),
             "classes": [f"{c:g}" if isinstance(c, float) else str(c) for c in self.rows.classes.tolist()],
-            "start": self.start[shown["columns"]].tolist(),
-            "separator": self.separator[shown["columns"]].tolist(),
+            "start": self.start[columns].tolist(),
+            "separator": self.separator[columns].tolist(),
             "example": self.example.tolist(),
             "margin": run_page.short(self.margin),
             "progress": run_page.short(self.progress),

@@ -5,9 +5,10 @@
 const byId = (id) => document.getElementById(id);
 const run = JSON.parse(byId("run").textContent);
 const last = run.example.length;
-const width = run.columns.length;
+const width = run.names.length;
 const separable = run.gamma > 0;
 const [xAxis, yAxis] = run.axes ?? [];
+const MOVE = run.rate === 1 ? "y·x" : "η·y·x"; // what an update adds to w
 
 // Numbers as text
 
@@ -18,8 +19,11 @@ const whole = new Intl.NumberFormat("en");
 function numberText(value, format = short) {
   const size = Math.abs(value);
   const far = size >= 1e7 || (size < 1e-3 && size > 0);
-  return (far ? value.toExponential(2) : (Number.isInteger(value) ? whole : format).format(value)).replace(/-/g, "−");
+  if (!far) return (Number.isInteger(value) ? whole : format).format(value).replace("-", "−");
+  const [digits, power] = value.toExponential(2).split("e");
+  return `${digits}·10${power.replace("+", "").replace(/./g, (digit) => SUPERSCRIPTS[digit])}`.replace("-", "−");
 }
+const SUPERSCRIPTS = { "-": "⁻", ...Array.from("⁰¹²³⁴⁵⁶⁷⁸⁹") };
 const count = (value, noun) => `${whole.format(value)} ${noun}${value === 1 ? "" : "s"}`;
 
 /** The label and the y of a class, once if they are the same number. */
@@ -355,20 +359,28 @@ function drawArrows(k, before, after) {
     const length = Math.hypot(x - origin[0], y - origin[1]);
     if (length > em) write(arrows, text, x + ((x - origin[0]) / length) * em, y + ((y - origin[1]) / length) * 0.8 * em, colour);
   };
-  if (k > 0) beyond(pair(before), "w", colours.soft);
+  if (k > 0) {
+    const [[x0, y0], [x1, y1]] = [place(pair(before)), place(pair(after))];
+    const length = Math.hypot(x1 - x0, y1 - y0);
+    const side = (x1 - x0) * (origin[1] - y0) - (y1 - y0) * (origin[0] - x0) > 0 ? 1 : -1; // away from the origin
+    const [dx, dy] = [(side * (y1 - y0)) / length, (-side * (x1 - x0)) / length];
+    if (length > 3 * em) write(arrows, MOVE, (x0 + x1) / 2 + 1.4 * em * dx, (y0 + y1) / 2 + 1.1 * em * dy, colours.ink);
+    beyond(pair(before), "w", colours.soft);
+  }
   beyond(pair(after), k > 0 ? "new w" : "w", colours.ink);
 }
 
 // The walls
 
 const walls = new Drawing("walls");
-const meeting = separable && run.bound !== null && run.bound <= 6 * Math.max(last, 1); // whether the chart reaches that far
-const farthest = Math.max(1, meeting ? 1.06 * run.bound : last, last);
+const meets = separable && run.bound !== null;
+let farthest; // the last k of the chart
 let wallPlace;
 
 function layWalls() {
   walls.resize();
-  const inset = { left: 3.6 * em, right: 0.6 * em, top: 1.4 * em, bottom: 2.4 * em };
+  farthest = Math.max(1, last, byId("far").checked ? 1.06 * run.bound : 0);
+  const inset = { left: 3.6 * em, right: 1.6 * em, top: 1.4 * em, bottom: 2.4 * em };
   const low = Math.min(0, ...(separable ? [extent(run.progress)[0]] : []));
   const high = 1.05 * Math.max(upperWall(farthest), separable ? lowerWall(farthest) : 0, extent(run.norm)[1]);
   const [wide, tall] = [walls.width - inset.left - inset.right, walls.height - inset.top - inset.bottom];
@@ -390,7 +402,7 @@ function layWalls() {
   stroke(context, upper, colours.upper, 0.2 * em);
   if (separable) {
     stroke(context, along(lowerWall), colours.lower, 0.2 * em);
-    stroke(context, run.progress.map((value, k) => wallPlace(k, value)), colours.positive, 0.13 * em, [0.4 * em, 0.3 * em]);
+    stroke(context, run.progress.map((value, k) => wallPlace(k, value)), colours.lower, 0.13 * em, [0.4 * em, 0.3 * em]);
   }
   stroke(context, run.norm.map((value, k) => wallPlace(k, value)), colours.ink, 0.14 * em);
 }
@@ -406,7 +418,7 @@ function drawWalls(k) {
   const bottom = separable ? wallPlace(k, lowerWall(k)) : [x, floor];
   stroke(context, [top, bottom], colours.ink, 0.1 * em, [0.2 * em, 0.3 * em]);
   const dots = [[upperWall(k), colours.upper], [run.norm[k], colours.ink]];
-  if (separable) dots.unshift([lowerWall(k), colours.lower], [run.progress[k], colours.positive]);
+  if (separable) dots.unshift([lowerWall(k), colours.lower], [run.progress[k], colours.lower]);
   for (const [value, colour] of dots) {
     context.fillStyle = colour;
     context.beginPath();
@@ -418,7 +430,8 @@ function drawWalls(k) {
     write(walls, text, left, middle - up * em, colour, align);
   };
   beside(run.formulas[1], 0.4 * farthest, upperWall(0.4 * farthest), 1.1, colours.upper, "right");
-  if (separable) beside(run.formulas[0], 0.72 * farthest, lowerWall(0.72 * farthest), -1, colours.lower, "left");
+  const flat = lowerWall(farthest) < 0.15 * upperWall(farthest);
+  if (separable) beside(run.formulas[0], 0.72 * farthest, lowerWall(0.72 * farthest), flat ? 1 : -1, colours.lower, "left");
   if (k > 0) beside("‖w‖", k, run.norm[k], 0.9, colours.ink, k < 0.85 * farthest ? "left" : "right");
 }
 
@@ -435,7 +448,7 @@ const cells = Array.from({ length: Math.min(width, MOST_WEIGHTS) }, () => {
 
 function showWeights(k, before, after) {
   const [columns, values] = k > 0 ? run.moves[run.example[k - 1]] : [[], []];
-  let shown = run.columns.map((_, j) => j);
+  let shown = run.names.map((_, j) => j);
   let left = 0;
   if (width > MOST_WEIGHTS) { // those that this row has, the largest first
     const largest = columns.map((column, j) => [Math.abs(values[j]), column]).sort((one, other) => other[0] - one[0]);
@@ -458,7 +471,7 @@ function showWeights(k, before, after) {
 function showUpdate(k) {
   byId("update-heading").textContent = k === 0 ? "Before the first update" : `Update ${whole.format(k)}`;
   if (k === 0) {
-    byId("update-text").textContent = "A row (x, y) is wrong if its margin y⟨w, x⟩ is "
+    byId("update-text").textContent = "A row (x, y) is wrong if its margin y⟨w, x⟩ is "
       + (run.delta > 0 ? `at most δ = ${numberText(run.delta)}` : "not above 0")
       + ". The first row that is wrong is then added to w, times its label y = ±1.";
     return;
@@ -468,10 +481,8 @@ function showUpdate(k) {
   const margin = run.margin[k - 1];
   const next = margin + run.rate * values.reduce((sum, value) => sum + value * value, 0);
   byId("update-text").textContent = `Row ${row} (${className(sign)}) is ${margin > 0 ? "right by too little" : "wrong"}: its `
-    + `margin y⟨w, x⟩ = ${numberText(margin)} ≤ ${numberText(run.delta)}. Added to w, it has the margin ${numberText(next)}.`;
+    + `margin y⟨w, x⟩ = ${numberText(margin)} ≤ ${numberText(run.delta)}. Added to w, it has the margin ${numberText(next)}.`;
 }
-
-const MOVE = run.rate === 1 ? "y·x" : "η·y·x";
 
 function showProof(k) {
   const numbers = [["lower", lowerWall(k)], ["progress", run.progress[k]], ["norm", run.norm[k]], ["upper", upperWall(k)]];
@@ -487,7 +498,7 @@ function showProof(k) {
 
 function proofText(k) {
   const parts = [];
-  if (separable && run.bound !== null) {
+  if (meets) {
     const most = Math.floor(run.bound * (1 + 1e-9));
     parts.push(`The walls meet at k = ${numberText(run.bound)}: with R = ${numberText(run.radius)} and `
       + `γ = ${numberText(run.gamma)} there are at most ${count(most, "update")}, in any order.`);
@@ -584,7 +595,7 @@ const KEYS = {
 
 document.addEventListener("keydown", (event) => {
   if (event.ctrlKey || event.metaKey || event.altKey || event.target === byId("speed")) return;
-  if (event.key === " " && event.target instanceof HTMLButtonElement) return; // it presses the button
+  if (event.key === " " && event.target.closest("button, [type=checkbox]")) return; // it presses the button
   if (!(event.key in KEYS)) return;
   event.preventDefault();
   KEYS[event.key]();
@@ -593,6 +604,7 @@ slider.addEventListener("input", () => goTo(Number(slider.value)));
 byId("play").addEventListener("click", () => setPlaying(!playing));
 byId("back").addEventListener("click", () => goTo(step - 1));
 byId("next").addEventListener("click", () => goTo(step + 1));
+byId("far").addEventListener("change", () => lay());
 addEventListener("hashchange", () => goTo(stepOfAddress()));
 
 // The page
@@ -631,6 +643,8 @@ function begin() {
     byId("plane-panel").hidden = byId("weights-panel").hidden = true;
     document.querySelector("main").classList.add("no-plane");
   }
+  byId("far-label").hidden = !meets;
+  byId("far").checked = meets && run.bound <= 6 * Math.max(last, 1);
   slider.max = last;
   byId("play").disabled = last === 0;
   const calm = SPEEDS.find((speed) => last / speed <= 30) ?? SPEEDS.at(-1);
