@@ -25,6 +25,7 @@ from rosenblatt.modelfile.atomic import atomic_write
 from rosenblatt.theory.signed import Signed
 
 MOST_POINTS = 20_000  # rows that are drawn; those that were learned from come first
+_FILES = ("run.html", "run.css", "run.js", "drawings.js", "controls.js")
 _DIGITS = 7  # of the numbers that are shown; rows have all of theirs
 _SUBSCRIPTS = str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉")
 
@@ -38,7 +39,8 @@ def write_page(path: str | os.PathLike[str], title: str, content: Mapping[str, o
 def page_html(title: str, content: Mapping[str, object]) -> str:
     """The page as text. Its policy allows its own style and script by their digests, and nothing from elsewhere."""
     folder = files("rosenblatt.theory").joinpath("page")
-    frame, style, script = (folder.joinpath(f"run.{kind}").read_text(encoding="utf-8") for kind in ("html", "css", "js"))
+    frame, style, *scripts = (folder.joinpath(name).read_text(encoding="utf-8") for name in _FILES)
+    script = "\n".join(scripts)
     data = json.dumps(content, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
     parts = {
         "policy": f"default-src 'none'; style-src '{_digest(style)}'; script-src '{_digest(script)}'; base-uri 'none'",
