@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
 from enum import StrEnum
-from typing import Annotated, Any
+from functools import partial
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from rosenblatt.cli import options as opts
 from rosenblatt.cli.console import Console
 from rosenblatt.cli.errors import Code, Failure
-from rosenblatt.cli.files import check_plot, save_plot
+from rosenblatt.cli.files import check_plot, check_writable, save_plot
 from rosenblatt.cli.proofs import Examples, read_examples
+
+if TYPE_CHECKING:
+    from rosenblatt.theory import Trace
 
 # Do e-mails contain the words? An example of lecture notes of the University of Waterloo.
 WORDS = ["and", "viagra", "the", "of", "nigeria"]
@@ -48,6 +53,10 @@ def trace(
     max_updates: Annotated[int, opts.option("--max-updates", "N", "Stop after this many updates.", min=1)] = 100_000,
     rows: Annotated[int, opts.option("--rows", "N", "Number of updates to show, at most.", min=2)] = 40,
     plot: opts.Plot = None,
+    html: Annotated[opts.Text, opts.option("--html", "FILE", "Save the run as a page to step through.")] = None,
+    axes: Annotated[
+        opts.Text, opts.option("--axes", "A,B", "The two columns that --html draws; needed if there are more than two.")
+    ] = None,
     seed: opts.Seed = 0,
     max_line: opts.MaxLine = "64M",
     json: opts.Json = False,
@@ -63,6 +72,11 @@ def trace(
     """
     console = Console(json, quiet)
     check_plot(plot)
+    if html is not None and not html.lower().endswith((".html", ".htm")):
+        raise Failure(f"--html must be a file that ends in .html; got {html}", Code.USAGE)
+    check_writable(html, *(data or []))
+    if axes is not None and html is None:
+        raise Failure("--axes: it has no effect without --html", Code.USAGE)
     if rate <= 0:
         raise Failure(f"--rate must be above 0; got {rate:g}", Code.USAGE)
     if not data:
@@ -76,16 +90,25 @@ def trace(
     from rosenblatt.workflow.labels import label_text
 
     signed_rows = signed.read(X, y, constant)
+    column_names = [names(j) for j in range(signed_rows.features)] if html is not None else []
+    plane = _axis_columns(axes, column_names)
+
+    def save_page(run: Trace) -> None:
+        if html is not None:
+            title = f"The perceptron on {', '.join(map(os.path.basename, data)) if data else 'six e-mails'}"
+            run.to_html(html, names=column_names, axes=plane, title=title)
+            console.note(f"the run is saved in {html}")
+
+    perceptron = partial(traced, X, y, constant=constant, delta=delta, rate=rate, order=order.value, random_state=seed)
     try:
-        run = traced(
-            X, y, constant=constant, delta=delta, rate=rate, order=order.value, max_updates=max_updates, random_state=seed
-        )
-    except ValueError as error:
-        if isinstance(error.__cause__, NotSeparable):
-            raise Failure(
-                str(error.__cause__), Code.NO, f"rosenblatt certify {' '.join(data or [])} shows the rows that prove it"
-            ) from None
-        raise
+        run = perceptron(max_updates=max_updates)
+    except NotSeparable as error:
+        if html is not None:
+            save_page(_endless_run(perceptron, signed_rows.A.shape[1], max_updates))
+        raise Failure(
+            str(error.__cause__), Code.NO, f"rosenblatt certify {' '.join(data or [])} shows the rows that prove it"
+        ) from None
+    save_page(run)
     facts = {name: getattr(run, name) for name in ("example", "margin", "progress", "lower", "norm", "upper", "cosine")}
     numbers = {name: getattr(run, name) for name in ("updates", "bound", "gamma", "radius", "delta", "rate", "converged")}
     classes = list(map(label_text, signed_rows.classes.tolist()))
@@ -99,6 +122,33 @@ def trace(
         _update_table(run, signed_rows, y, names, constant, rows, console),
     )
     return Code.DONE if run.converged else Code.NO
+
+
+def _axis_columns(axes: str | None, names: Sequence[str]) -> tuple[int, int] | None:
+    """The numbers of the two columns that --axes names."""
+    if axes is None:
+        return None
+    one, _, other = axes.partition(",")
+    if one == other or one not in names or other not in names:
+        some = ", ".join(names[:8]) + (", …" if len(names) > 8 else "")
+        raise Failure(f"--axes must be two columns, separated by a comma; got {axes}", Code.USAGE, f"two of {some}")
+    return names.index(one), names.index(other)
+
+
+def _endless_run(perceptron: Callable[..., Trace], width: int, max_updates: int) -> Trace:
+    """A run on rows that nothing separates: three rounds of its cycle, if it enters one."""
+    import numpy as np
+
+    separator = np.eye(1, width)[0]  # any vector; none has a margin above 0
+    updates = 1000  # a cycle is mostly short; a run is not measured at 100,000 updates to find one of 4
+    while True:
+        run = perceptron(separator=separator, max_updates=min(updates, max_updates))
+        if run.repeat is not None:
+            rounds = run.repeat.first + 3 * run.repeat.length
+            return perceptron(separator=separator, max_updates=min(rounds, max_updates))
+        if updates >= max_updates:
+            return run
+        updates *= 10
 
 
 def _update_table(

@@ -51,7 +51,7 @@ def proof(trace: Trace, ax: Axes | Iterable[Axes] | None = None) -> Axes:
     end = 1.08 * max(trace.updates, meet or 0, 1)
     k = np.geomspace(0.8, 2 * end, 400) if far else np.linspace(0, end, 400)
     lower, upper = trace.walls(k)
-    below, above = _walls(trace)
+    below, above = trace.wall_formulas
     ax.fill_between(k, lower, upper, where=upper >= lower, color=SKY, alpha=0.18, linewidth=0)
     ax.plot(k, upper, color=VERMILION, linewidth=1.8, label=f"‖w‖ ≤ {above}")
     ax.plot(k, lower, color=VERMILION, linewidth=1.8, linestyle="--", label=f"⟨w, u⟩ ≥ {below}")
@@ -77,15 +77,6 @@ def proof(trace: Trace, ax: Axes | Iterable[Axes] | None = None) -> Axes:
         _cosine(second[0], trace, k, np.divide(lower, upper, out=np.zeros(len(k)), where=upper > 0))
     (second or [ax])[-1].set_xlabel("updates k")
     return ax
-
-
-def _walls(trace: Trace) -> tuple[str, str]:
-    """Return the formulas of the lower and of the upper wall, without what this run does not need."""
-    rate = "" if trace.rate == 1 else "η"
-    step = ("R²" if not rate else "η²R²") + (f" + 2{rate}δ" if trace.delta else "")
-    if trace.norm[0] > 0:
-        return f"⟨w₀, u⟩ + k{rate}γ", f"√(‖w₀‖² + k({step}))"
-    return f"k{rate}γ", f"√(k({step}))" if trace.delta else f"√k {rate}R"
 
 
 def _cosine(ax: Axes, trace: Trace, k: NDArray, floor: NDArray) -> None:

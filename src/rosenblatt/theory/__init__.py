@@ -8,7 +8,8 @@ The questions asked most often, and what answers them:
                                                       free intercept; margins(X, y, w, b) of a given hyperplane
     How far do the data reach?                        radius(X), radius(X, constant=1.0) with the constant feature
     How many updates can there be?                    bounds.novikoff(radius, margin), and `bounds` for every other theorem
-    What does the proof look like on my data?         trace(X, y), drawn by rosenblatt.plot.proof
+    What does the proof look like on my data?         trace(X, y), drawn by rosenblatt.plot.proof; its to_html(path) saves a
+                                                      page to step through
     What happens if nothing separates them?           find_cycle(X, y), cycles.lengths
     Which data are the hardest?                       hard.exponential, hard.orthogonal, hard.with_margin
     How many labellings can a hyperplane make?        dichotomies(points), cover(n, d) in general position

@@ -2,15 +2,17 @@
 
 Each update adds at least ηγ to ⟨w, u⟩ and at most η²R² + 2ηδ to ‖w‖². So ⟨w, u⟩ is above a wall that rises like k, ‖w‖
 below one that rises like √k, and ⟨w, u⟩ ≤ ‖w‖: between the walls there is room for finitely many updates.
-`rosenblatt.plot.proof` draws it.
+`rosenblatt.plot.proof` draws it, and `Trace.to_html` makes it a page to step through.
 """
 
 from __future__ import annotations
 
+import hashlib
 import math
-from collections.abc import Callable, Sequence
+import os
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -18,15 +20,30 @@ from numpy.typing import ArrayLike, NDArray
 from rosenblatt.errors import InvalidParameter, NumericOverflow
 from rosenblatt.exact.reading import COUNT, POSITIVE, Matrix, MatrixLike
 from rosenblatt.feasibility.rows import dense_row, row_lengths
-from rosenblatt.theory import bounds
+from rosenblatt.theory import bounds, run_page
 from rosenblatt.theory.cycles import DELTA
 from rosenblatt.theory.geometry import NotSeparable, gamma_seen
-from rosenblatt.theory.signed import RandomSeed, read
+from rosenblatt.theory.signed import RandomSeed, Signed, read
 
 ORDERS = ("cyclic", "shuffle", "random", "most-violated", "most-violated-normalised")
 _ROUNDING = 1e-9  # what floats may be wrong by, in parts of the wall
 
 _LARGEST = 1e150  # length of a row, whose square, times a rate, float64 can hold
+
+
+class Repeat(NamedTuple):
+    """The weights came back, and the rows that follow are the same: the run goes round for ever.
+
+    Attributes
+    ----------
+    first : int
+        The number of updates after which the cycle is entered.
+    length : int
+        The number of updates of one round.
+    """
+
+    first: int
+    length: int
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,6 +76,12 @@ class Trace:
         not.
     converged : bool
         Whether no row was left to learn from.
+    rows : Signed
+        The rows times their label, with the constant feature: `rows.A`, `rows.y`, `rows.classes`, `rows.constant`.
+    start : array
+        w₀, with the coordinates of u.
+    order : str or tuple of int
+        The order in which rows were visited.
     """
 
     example: NDArray
@@ -74,6 +97,9 @@ class Trace:
     rate: float
     bound: float
     converged: bool
+    rows: Signed
+    start: NDArray
+    order: str | tuple[int, ...]
 
     def walls(self, k: float | NDArray) -> tuple[Any, Any]:
         """Return the bounds of the proof after k updates: ⟨w, u⟩ ≥ ⟨w₀, u⟩ + kηγ, and ‖w‖ ≤ √(‖w₀‖² + k(η²R² + 2ηδ)).
@@ -91,8 +117,21 @@ class Trace:
         lower, upper : float or array
             The lower bound of ⟨w, u⟩ and the upper bound of ‖w‖.
         """
-        growth = self.rate * (self.rate * self.radius**2 + 2 * self.delta)
-        return self.progress[0] + k * (self.rate * self.gamma), np.sqrt(self.norm[0] ** 2 + k * growth)
+        return self.progress[0] + k * (self.rate * self.gamma), np.sqrt(self.norm[0] ** 2 + k * self._growth)
+
+    @property
+    def _growth(self) -> float:
+        """What an update adds to ‖w‖² at most."""
+        return self.rate * (self.rate * self.radius**2 + 2 * self.delta)
+
+    @property
+    def wall_formulas(self) -> tuple[str, str]:
+        """The formulas of the lower and of the upper wall, without what this run does not need."""
+        rate = "" if self.rate == 1 else "η"
+        step = ("R²" if not rate else "η²R²") + (f" + 2{rate}δ" if self.delta else "")
+        if self.norm[0] > 0:
+            return f"⟨w₀, u⟩ + k{rate}γ", f"√(‖w₀‖² + k({step}))"
+        return f"k{rate}γ", f"√(k({step}))" if self.delta else f"√k {rate}R"
 
     @property
     def k(self) -> NDArray:
@@ -128,6 +167,103 @@ class Trace:
         slack = _ROUNDING * np.maximum(self.upper, np.abs(self.lower))
         passed = (self.progress < self.lower - slack) | (self.norm > self.upper + slack)
         return int(passed.argmax()) if passed.any() else None
+
+    @property
+    def repeat(self) -> Repeat | None:
+        """The cycle that the run entered; None if it entered none, or if the order of its rows is drawn by chance.
+
+        Weights that are the same to the last bit, before the same row, are followed by the same updates.
+        """
+        if self.converged:
+            return None
+        if self.order in ("most-violated", "most-violated-normalised"):
+            before = [0] * (self.updates + 1)  # the weights alone decide which row is next
+        else:
+            visits = range(len(self.rows.y)) if self.order == "cyclic" else self.order
+            if isinstance(visits, str) or len(visits) > len(self.rows.y):
+                return None
+            before = [visits[-1], *self.example.tolist()]  # and here, the row visited before
+        seen: dict[tuple[bytes, int], int] = {}
+        for k, (w, row) in enumerate(zip(self._states(), before, strict=True)):
+            state = hashlib.blake2b(w.tobytes(), digest_size=16).digest(), row
+            if state in seen:
+                return Repeat(seen[state], k - seen[state])
+            seen[state] = k
+        return None
+
+    def _states(self) -> Iterator[NDArray]:
+        """The weights after 0, 1, … updates."""
+        w = self.start + 0.0  # no −0, which is 0 in other bits
+        yield w
+        for i in self.example.tolist():
+            w = w + self.rate * dense_row(self.rows.A, i)
+            yield w
+
+    def to_html(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        names: Sequence[str] | None = None,
+        axes: Sequence[int | str] | None = None,
+        title: str = "The perceptron, update by update",
+    ) -> None:
+        """Save the run as a page to step through: rows, line and weights, and the two walls of the proof closing in.
+
+        It is one file that loads nothing from elsewhere. Arrow keys go one update forward and back, Space plays and
+        pauses, Home and End go to the start and to the end, and `run.html#step=17` opens the page after 17 updates.
+        Where the weights come back to where they were (see `repeat`), it shows the cycle.
+
+        Rows of two features are drawn in their plane. Of more, two can be chosen; the line is then the one that the
+        hyperplane cuts out of the plane through the row that is shown.
+
+        Parameters
+        ----------
+        path : str or path
+            The file; one that is there is replaced.
+        names : sequence of str, optional
+            A name for each column of X; x₁, x₂, … by default.
+        axes : two columns, optional
+            The columns to draw, by number from 0 or by name. By default both if there are two, else none.
+        title : str, optional
+            The heading of the page.
+
+        Raises
+        ------
+        InvalidParameter
+            If there are not as many names as columns, or the axes are not two of them.
+        OutputError
+            If the file cannot be written.
+
+        Examples
+        --------
+        >>> import os, tempfile
+        >>> run = trace([[2, 1], [1, 3], [-1, -2], [-3, 0]], [1, 1, -1, -1])
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     run.to_html(os.path.join(folder, "run.html"))
+        ...     os.path.getsize(os.path.join(folder, "run.html")) < 50_000
+        True
+        """
+        names = run_page.column_names(self.rows, names)
+        plane = run_page.plane_axes(self.rows, names, axes)
+        columns, rows = run_page.page_rows(self.rows, self.example, names, plane)
+        run_page.write_page(path, title, {
+            **rows,
+            "features": self.rows.features,
+            "rows": len(self.rows.y),
+            "classes": [f"{c:g}" if isinstance(c, float) else str(c) for c in self.rows.classes.tolist()],
+            "start": self.start[columns].tolist(),
+            "separator": self.separator[columns].tolist(),
+            "example": self.example.tolist(),
+            "margin": run_page.short(self.margin),
+            "progress": run_page.short(self.progress),
+            "norm": run_page.short(self.norm),
+            "lower": [float(self.progress[0]), self.rate * self.gamma],  # at k = 0, and what each update adds
+            "upper": [float(self.norm[0] ** 2), self._growth],  # the same of its square
+            "formulas": self.wall_formulas,
+            "gamma": self.gamma, "radius": self.radius, "delta": self.delta, "rate": self.rate,
+            "bound": self.bound if math.isfinite(self.bound) else None,
+            "converged": self.converged, "broken": self.broken, "repeat": self.repeat,
+        })  # fmt: skip
 
     def __str__(self) -> str:
         end = "converged" if self.converged else "not converged"
@@ -206,7 +342,8 @@ def trace(
     DELTA.check("delta", delta)
     POSITIVE.check("rate", rate)
     COUNT.check("max_updates", max_updates)
-    A = read(X, y, constant).A
+    rows = read(X, y, constant)
+    A = rows.A
     norms = row_lengths(A)
     radius = float(norms.max())
     if not np.isfinite(radius) or radius > _LARGEST:
@@ -215,7 +352,7 @@ def trace(
     u, measured = _widest_separator(X, y, constant) if separator is None else _margin_of(A, separator)
     claimed = measured if gamma is None else float(gamma)
     w = np.zeros(A.shape[1]) if start is None else _vector("start", start, A.shape[1])
-    begin = (float(np.linalg.norm(w)), float(w @ u))
+    begin, first = (float(np.linalg.norm(w)), float(w @ u)), w
     example, margin, converged = list[int](), list[float](), False
     norm, progress = [begin[0]], [begin[1]]
     epoch = _epochs(order, norms, delta, np.random.default_rng(random_state))
@@ -238,7 +375,8 @@ def trace(
         bound = bounds.novikoff(radius, claimed, delta=delta, rate=rate, start=begin[0], along=begin[1])
     cosine = np.divide(progress, norm, out=np.full(len(norm), np.nan), where=np.array(norm) > 0)
     return Trace(np.array(example, dtype=np.int64), np.array(margin), np.array(progress), np.array(norm), cosine, w, u,
-                 claimed, radius, float(delta), float(rate), bound, converged)  # fmt: skip
+                 claimed, radius, float(delta), float(rate), bound, converged, rows, first,
+                 order if isinstance(order, str) else tuple(int(i) for i in order))  # fmt: skip
 
 
 def _epochs(
