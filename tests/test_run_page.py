@@ -442,6 +442,15 @@ FRAMES = """() => new Promise((resolve) => { const times = [];
 
 
 @in_a_browser
+def test_ten_thousand_updates_open_and_play(opened):
+    page = opened(long_run())
+    page.keyboard.press("Space")
+    page.evaluate(FRAMES)
+    assert page.locator("#position").inner_text() != "0 of 10,000"
+
+
+@in_a_browser
+@pytest.mark.reproduce  # a time, which a busy machine would not keep
 def test_ten_thousand_updates_open_in_a_second_and_play_at_sixty_frames_a_second(opened):
     run = long_run()
     opened(trace(SQUARE, [0, 0, 0, 1]))  # the browser has started
