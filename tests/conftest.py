@@ -1,6 +1,7 @@
 """What all tests need: no wait for ever, and examples that may compile."""
 
 import signal
+import sys
 from pathlib import Path
 
 import pytest
@@ -26,6 +27,14 @@ def pytest_collection_modifyitems(config, items):
         for item in items:
             if "reproduce" in item.keywords:
                 item.add_marker(missing)
+
+
+@pytest.fixture(autouse=True)
+def _figures_are_closed():
+    """Close the figures that a test leaves open, if it has drawn any: matplotlib warns of many."""
+    yield
+    if "matplotlib.pyplot" in sys.modules:
+        sys.modules["matplotlib.pyplot"].close("all")
 
 
 @pytest.fixture(scope="session")

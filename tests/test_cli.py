@@ -846,6 +846,7 @@ def test_tables_align():
         "a         1   5.0 %",
         "bcd   1,000  12.0 %",
     ]
+    assert console.table(["id", "n"], [["80015432", "7"]]).splitlines()[0].startswith("id "), "an id is text"
 
 
 def test_json_has_no_nan():

@@ -25,12 +25,6 @@ MANY = np.argmax(X @ [[2, -1, -1], [0, 2, -2]] + rng.integers(-1, 2, (60, 3)), a
 NOISE = rng.integers(0, 2, 60)
 
 
-@pytest.fixture(autouse=True)
-def _figures_are_closed():
-    yield
-    pyplot.close("all")
-
-
 def labels(ax):
     return [text.get_text() for text in ax.get_legend().get_texts()]
 

@@ -17,12 +17,6 @@ POINTS = np.array([[3, -2], [-2, 2], [1, 2], [3, 3], [0, -2], [2, -2], [-1, 3]])
 SIGNS = np.array([-1, -1, 1, 1, -1, -1, 1])
 
 
-@pytest.fixture(autouse=True)
-def _figures_are_closed():
-    yield
-    pyplot.close("all")
-
-
 def texts(ax):
     return [text.get_text() for text in ax.texts if text.get_text()]
 

@@ -176,7 +176,8 @@ class Progressive:
 def table(headings: Sequence[str], rows: Sequence[Sequence[object]], bold: bool = False) -> str:
     """Return rows as aligned text, two blanks between columns; a column of numbers is aligned right, with its heading."""
     texts = [[_cell(cell) for cell in row] for row in rows]
-    right = [all(NUMBER.fullmatch(row[j]) for row in texts) for j in range(len(headings))]
+    numbers = [all(NUMBER.fullmatch(row[j]) for row in texts) for j in range(len(headings))]
+    right = [number and heading != "id" for number, heading in zip(numbers, headings, strict=True)]  # an id is text
     widths = [max([len(heading), *(len(row[j]) for row in texts)]) for j, heading in enumerate(headings)]
 
     def line(cells: Sequence[str]) -> str:
