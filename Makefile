@@ -38,7 +38,7 @@ kill-cluster: .venv/test
 	$(BIN)/python -m bench.cluster_kill $(ARGS)
 
 figures: .venv/plot
-	$(BIN)/python examples/figures.py
+	$(BIN)/python -m docs.pages $(ARGS)
 
 .venv/bin/python:
 	$(PYTHON) -m venv .venv

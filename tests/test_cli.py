@@ -1,4 +1,4 @@
-"""The command line says what it said before: sessions kept as data in tests/cli, and every example of docs/cli.md."""
+"""The command line says what it said before: sessions kept as data in tests/cli, and every example of the page on it."""
 
 import doctest
 import errno
@@ -27,7 +27,7 @@ from rosenblatt.serve.log import Log
 
 ROOT = Path(__file__).parents[1]
 SESSIONS = sorted((ROOT / "tests" / "cli").glob("*.toml"))
-PAGE = ROOT / "docs" / "cli.md"
+PAGE = ROOT / "docs" / "howto" / "command_line.md"
 AGREES = doctest.OutputChecker().check_output
 
 
@@ -139,14 +139,14 @@ def test_every_example_of_a_page_is_true(page, tmp_path, monkeypatch):
 def test_every_command_and_option_is_documented(name):
     text = PAGE.read_text(encoding="utf-8")
     found = re.search(rf"^## {name}\n(.*?)(?=^## |\Z)", text, flags=re.MULTILINE | re.DOTALL)
-    assert found, f"docs/cli.md has no section {name}"
-    assert f"$ rosenblatt {name}" in found[1], f"the section {name} of docs/cli.md has no example"
+    assert found, f"docs/howto/command_line.md has no section {name}"
+    assert f"$ rosenblatt {name}" in found[1], f"the section {name} of docs/howto/command_line.md has no example"
     command = typer.main.get_command(app.app).get_command(None, name)
     everywhere = text[: text.index("\n## ")]
     assert command.help, f"{name} has no help"
     for parameter in command.params:
         for option in [opt for opt in parameter.opts if opt.startswith("--")]:
-            assert f"`{option}" in found[1] or f"`{option}" in everywhere, f"{option} of {name} is not in docs/cli.md"
+            assert f"`{option}" in found[1] or f"`{option}" in everywhere, f"{option} of {name} is not in {PAGE.name}"
         assert parameter.help, f"{parameter.name} of {name} has no help"
 
 

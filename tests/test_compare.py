@@ -372,7 +372,7 @@ def test_without_a_mistake_the_variant_is_the_reference_and_every_mistake_can_be
 
 
 def test_the_page_for_teachers_shows_what_is_printed(capsys):
-    page = (Path(__file__).parents[1] / "docs" / "teaching.md").read_text(encoding="utf-8")
+    page = (Path(__file__).parents[1] / "docs" / "guides" / "teachers.md").read_text(encoding="utf-8")
     student, comparison, *_ = re.findall(r"^```python\n(.*?)^```$", page, flags=re.MULTILINE | re.DOTALL)
     exec(student + comparison, {})
     assert f"```text\n{capsys.readouterr().out}```" in page

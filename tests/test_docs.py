@@ -11,11 +11,9 @@ from pathlib import Path
 import pytest
 
 import rosenblatt
+from docs.pages import FIGURES, PAGES, ROOT, draw_family, page_name, run_page, shown_figures
 from rosenblatt import Perceptron
 from rosenblatt.engine import train
-
-ROOT = Path(__file__).parents[1]
-PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
 
 
 def imports_cupy(name):
@@ -30,22 +28,23 @@ MODULES = sorted(
 )
 
 
-def blocks(page):
-    """The python blocks of a page, each moved down to the line it stands on, so that a traceback points there."""
-    text = page.read_text(encoding="utf-8")
-    for found in re.finditer(r"^```python\n(.*?)^```$", text, flags=re.MULTILINE | re.DOTALL):
-        yield "\n" * text[: found.start(1)].count("\n") + found.group(1)
-
-
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_page_runs(page, tmp_path, monkeypatch):
+@pytest.mark.parametrize("page", PAGES, ids=page_name)
+def test_page_runs_and_shows_the_figures_that_it_draws(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    names = {"__name__": page.stem}
-    for block in blocks(page):
-        exec(compile(block, str(page), "exec"), names)
+    monkeypatch.setenv("MPLBACKEND", "Agg")
+    figures = [draw_family()] if page.stem == "family" else run_page(page)
+    assert shown_figures(page) == [f"{page.stem}-{number}.png" for number in range(1, len(figures) + 1)]
+    for name, figure in zip(shown_figures(page), figures, strict=True):
+        assert (FIGURES / name).stat().st_size > 3_000, f"{name} is not drawn: make figures"
+        assert figure.axes, f"{name} is empty"
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_every_figure_is_shown_by_the_page_that_draws_it():
+    assert len({page.stem for page in PAGES if shown_figures(page)}) == sum(bool(shown_figures(page)) for page in PAGES)
+    assert {path.name for path in FIGURES.iterdir()} == {name for page in PAGES for name in shown_figures(page)}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=page_name)
 def test_links_lead_somewhere(page):
     text = page.read_text(encoding="utf-8")
     for link in re.findall(r"\]\(([^)#]+)[^)]*\)", text):
@@ -99,7 +98,7 @@ def test_the_perceptron_shows_its_use():
 
 
 def test_the_guide_names_every_parameter_and_every_reason_to_stop():
-    guide = (ROOT / "docs" / "guide.md").read_text(encoding="utf-8")
+    guide = (ROOT / "docs" / "learners" / "perceptron.md").read_text(encoding="utf-8")
     for parameter in [*inspect.signature(Perceptron).parameters, *inspect.signature(Perceptron.fit).parameters]:
         assert parameter in ("self", "X", "y") or re.search(rf"\b{parameter}\b", guide), f"{parameter} is not in the guide"
     for word in reasons():
@@ -129,7 +128,7 @@ def test_the_top_level_stays_small():
 
 
 def test_the_family_lists_every_learner():
-    family = (ROOT / "docs" / "family.md").read_text(encoding="utf-8")
+    family = (ROOT / "docs" / "learners" / "family.md").read_text(encoding="utf-8")
     learners = [name for name in rosenblatt.__all__ if hasattr(getattr(rosenblatt, name), "predict")]
     assert len(learners) > 20
     for name in learners:
@@ -144,7 +143,7 @@ def test_the_readme_leads_to_every_page():
 
 def test_the_page_on_serving_has_every_limit_as_it_is_and_every_route():
     limits, app = pytest.importorskip("rosenblatt.serve.limits"), pytest.importorskip("rosenblatt.serve.app")
-    page = (ROOT / "docs" / "serving.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "howto" / "serving.md").read_text(encoding="utf-8")
     rows = re.findall(r"^\| `(\w+)` \| (.+?) \| (.+?) \| .+ \|$", page, re.MULTILINE)
     found = {name: (default, status) for name, default, status in rows}
     expected = {name: limit_text(name, value) for name, value in limits.Limits()._asdict().items()}

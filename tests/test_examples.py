@@ -54,17 +54,6 @@ def test_the_picture_of_the_family_has_every_classifier_of_the_library():
     assert made[-1] == learner.n_mistakes_
 
 
-def test_the_pictures_are_those_that_the_pages_show(tmp_path, capsys):
-    figures = runpy.run_path(str(EXAMPLES / "figures.py"))
-    figures["main"](tmp_path)
-    drawn = {path.name for path in tmp_path.iterdir()}
-    docs = EXAMPLES.parent / "docs"
-    pages = "".join((docs / f"{page}.md").read_text(encoding="utf-8") for page in figures["PAGES"])
-    shown = re.findall(r"!\[[^]]+\]\(figures/([^)]+)\)", pages)
-    assert sorted(shown) == sorted(drawn) == sorted(path.name for path in (docs / "figures").iterdir())
-    assert all((tmp_path / name).stat().st_size > 10_000 for name in drawn)
-
-
 def test_a_treebank_becomes_a_tagger_and_a_parser(tmp_path, capsys):
     sentence = "1\tdogs\t_\tNOUN\tNNS\t_\t2\tnsubj\t_\t_\n2\tbark\t_\tVERB\tVBP\t_\t0\troot\t_\t_\n\n"
     bank = tmp_path / "bank.conllu"

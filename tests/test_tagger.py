@@ -520,7 +520,7 @@ def test_beside_seqlearns_perceptron():
     assert (ours.predict(matrix(X), lengths) == theirs.predict(matrix(X), lengths)).all()
 
 
-# CRFsuite's averaged perceptron, by its definition: what differs from ours is stated in docs/tagger.md
+# CRFsuite's averaged perceptron, by its definition: what differs from ours is stated in docs/text/tagger.md
 
 
 def crfsuite_orders(n, epochs, seed):

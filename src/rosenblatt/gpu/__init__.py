@@ -1,1 +1,1 @@
-"""The engine on a GPU: the same rules and problems, learned row by row as on the CPU. See docs/gpu.md."""
+"""The engine on a GPU: the same rules and problems, learned row by row as on the CPU. See docs/howto/gpu.md."""

@@ -23,7 +23,8 @@ from rosenblatt.theory import bounds
 
 _BELOW_ONE = math.nextafter(1.0, 0.0)
 # "auto" takes the full form for so many features, if it takes no more than so many bytes (800 classes of 100 features). An
-# update then costs a few µs a weight vector; with more features it was measured to gain nothing: docs/second_order.md.
+# update then costs a few µs a weight vector; with more features it was measured to gain nothing:
+# docs/learners/second_order.md.
 MOST_FEATURES, MOST_BYTES = 100, 2**26
 
 

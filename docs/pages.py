@@ -1,0 +1,86 @@
+"""A page of the documentation is Markdown whose Python runs, in order, from top to bottom.
+
+The figures that a page draws are saved in docs/figures under its name and their number: bound-1.png, bound-2.png, …
+
+    python -m docs.pages [PAGE ...]     # draws the figures of these pages again, by default of all (make figures)
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import re
+import runpy
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).parents[1]
+DOCS = ROOT / "docs"
+FIGURES = DOCS / "figures"
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted(DOCS.rglob("*.md"))]
+
+
+def page_name(page: Path) -> str:
+    """The path of a page from the top of the project, as in docs/theory/bound.md."""
+    return page.relative_to(ROOT).as_posix()
+
+
+def code_blocks(page: Path) -> Iterator[str]:
+    """Yield the Python of a page, each block moved down to its own line, so that a traceback points there."""
+    text = page.read_text(encoding="utf-8")
+    for found in re.finditer(r"^```python\n(.*?)^```$", text, flags=re.MULTILINE | re.DOTALL):
+        yield "\n" * text[: found.start(1)].count("\n") + found.group(1)
+
+
+def shown_figures(page: Path) -> list[str]:
+    """The files of docs/figures that a page shows and draws itself, in its order; README shows those of other pages."""
+    found = re.findall(r"!\[[^]]+\]\([./]*(?:docs/)?figures/([^)]+)\)", page.read_text(encoding="utf-8"))
+    return [name for name in found if name.rpartition("-")[0] == page.stem]
+
+
+def run_page(page: Path) -> list[Any]:
+    """Run the Python of a page in the current folder, and return the figures of matplotlib that it leaves open."""
+    names: dict = {"__name__": page.stem}
+    for block in code_blocks(page):
+        exec(compile(block, str(page), "exec"), names)
+    pyplot = sys.modules.get("matplotlib.pyplot")
+    return [] if pyplot is None else [pyplot.figure(number) for number in pyplot.get_fignums()]
+
+
+def draw_family() -> Any:
+    """The figure of learners/family.md, the boundary of each learner, which examples/family.py draws."""
+    from matplotlib import pyplot
+
+    figure = pyplot.figure(figsize=(13, 11), layout="constrained")
+    runpy.run_path(str(ROOT / "examples" / "family.py"))["boundaries"](figure)
+    return figure
+
+
+def draw_figures(page: Path, folder: Path) -> None:
+    """Save the figures of a page in a folder."""
+    from matplotlib import pyplot
+
+    pyplot.close("all")
+    with tempfile.TemporaryDirectory() as scratch, contextlib.chdir(scratch), contextlib.redirect_stdout(io.StringIO()):
+        figures = [draw_family()] if page.stem == "family" else run_page(page)
+    for number, figure in enumerate(figures, 1):
+        figure.savefig(folder / f"{page.stem}-{number}.png", dpi=75 if page.stem == "family" else 90)
+        print(folder / f"{page.stem}-{number}.png")
+    pyplot.close("all")
+
+
+def main(names: list[str]) -> None:
+    import matplotlib
+
+    matplotlib.use("Agg")
+    wanted = {Path(name).stem for name in names}
+    for page in PAGES:
+        if shown_figures(page) and (not wanted or page.stem in wanted):
+            draw_figures(page, FIGURES)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
