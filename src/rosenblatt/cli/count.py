@@ -179,7 +179,8 @@ def _kinds(found: Growth) -> list[str]:
 
 
 def _text(found: Growth, largest: Operations | None, console: Console) -> str:
-    kinds = [*_kinds(found), "total", *([found.unit] if found.unit in ("steps", "flops") else [])]
+    by_kind = [] if found.resources else _kinds(found)  # all of them and the resources would be wider than a terminal
+    kinds = [*by_kind, "total", *([found.unit] if found.unit not in ("operations", *by_kind) else [])]
     headings = ["n", *("operations" if kind == "total" else kind for kind in kinds)]
     rows: list[list[object]] = [
         [n, *(getattr(counts, kind) for kind in kinds)] for n, counts in zip(found.sizes, found.kinds, strict=True)

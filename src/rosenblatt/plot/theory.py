@@ -180,21 +180,45 @@ def growth(found: Growth, ax: Axes | None = None) -> Axes:
     matplotlib Axes
     """
     ax = ax or new_axes()
+    from matplotlib.ticker import (
+        LogLocator,
+        NullFormatter,
+        StrMethodFormatter,
+    )  # after new_axes, which says if it is missing
+
     sizes, counts = np.array(found.sizes), np.array(found.counts, dtype=np.float64)
     ax.set(xscale="log", yscale="log", xlabel="n", ylabel=found.unit)
     bottom, top = max(counts.min(), 1) / 3, max(counts.max(), 1) * 2
     ax.set_ylim(bottom, top)
     smooth = np.geomspace(sizes[0], sizes[-1], 100)
+    labelled: list[NDArray] = []  # where, in parts of the width and of the height
     for law, error in found.fits.items():
         if np.isnan(error):
             continue
         shape = np.array([float(TERMS[law](n)) for n in smooth])
         line = shape / shape[-1] * counts[-1]
         ax.plot(smooth, line, color="0.8", linewidth=1)
-        seen = int(np.argmax(line >= bottom))
-        ax.annotate(law, (smooth[seen], line[seen]), (3, 3), textcoords="offset points", color="0.5")
+        across = np.log(smooth / sizes[0]) / np.log(sizes[-1] / sizes[0])
+        places = np.column_stack([across, np.log(np.maximum(line, bottom) / bottom) / np.log(top / bottom)])
+        inside = np.flatnonzero((line >= bottom) & (across < 0.98))
+        free = [i for i in inside if not any(_near(places[i], other) for other in labelled)]
+        if free:
+            i, late = free[0], across[free[0]] > 0.85
+            labelled.append(places[i])
+            ax.annotate(law, (smooth[i], line[i]), (-3 if late else 3, 3), textcoords="offset points", color="0.5",
+                        horizontalalignment="right" if late else "left")  # fmt: skip
     if found.formula:
         ax.plot(sizes, [float(found(n)) for n in found.sizes], color=VERMILION, linewidth=2)
     ax.plot(sizes, counts, "o", color=BLUE)
     ax.set_title(f"{found.law}: {found.formula}" if found.formula else found.law)
+    for axis, span in ((ax.xaxis, sizes[-1] / sizes[0]), (ax.yaxis, top / bottom)):
+        if span < 1e5:  # beyond, powers of ten are enough
+            axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+            axis.set_major_formatter(StrMethodFormatter("{x:,.0f}"))
+            axis.set_minor_formatter(NullFormatter())
     return ax
+
+
+def _near(one: NDArray, other: NDArray) -> bool:
+    """Whether two labels would be drawn over one another."""
+    return abs(one[0] - other[0]) < 0.08 and abs(one[1] - other[1]) < 0.05
