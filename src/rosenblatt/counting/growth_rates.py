@@ -104,6 +104,18 @@ class Growth:
     flags : tuple of Flag
         Calls whose cost the counts leave out and whose size changes with n: the counts of the function are then not its
         cost.
+
+    Examples
+    --------
+    >>> def handshakes(n):
+    ...     count = 0
+    ...     for i in range(n):
+    ...         for j in range(i):
+    ...             count += 1
+    ...     return count
+    >>> found = growth(handshakes, range(1, 8))
+    >>> found.law, found.formula, found.exact, found.counts[:3]
+    ('n²', '2n² + 2n + 4', True, (8, 16, 28))
     """
 
     terms: Mapping[Term, Fraction | float]

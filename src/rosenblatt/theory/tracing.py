@@ -48,8 +48,9 @@ class Repeat(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Trace:
-    """A run of the perceptron with the quantities of its convergence proof: arrays over k = 0 … t, the state after k
-    updates, and what each of the t updates did.
+    """A run of the perceptron with the quantities of its convergence proof.
+
+    They are arrays over k = 0 … t, the state after k updates, and what each of the t updates did.
 
     Attributes
     ----------
@@ -82,6 +83,12 @@ class Trace:
         w₀, with the coordinates of u.
     order : str or tuple of int
         The order in which rows were visited.
+
+    Examples
+    --------
+    >>> run = trace([[2, 1], [1, 3], [-1, -2], [-3, 0]], [1, 1, -1, -1])
+    >>> run.updates, run.example.tolist(), round(run.bound, 2), run.converged
+    (1, [0], 2.44, True)
     """
 
     example: NDArray
