@@ -14,6 +14,7 @@ from matplotlib.colors import to_hex
 
 from rosenblatt import Perceptron, plot
 from rosenblatt.errors import MissingDependency
+from rosenblatt.online.evaluation import Evaluation
 from rosenblatt.theory import find_cycle, growth, trace
 from rosenblatt.theory.cycles import lengths
 from rosenblatt.theory.hard import exponential, smoothing
@@ -100,6 +101,15 @@ def test_boundary_has_two_dimensions():
     clf = Perceptron(tol=None).fit(X, TWO)
     with pytest.raises(ValueError, match=r"two features, but its shape is \(60, 3\)"):
         plot.boundary(clf, np.hstack([X, X[:, :1]]), TWO)
+
+
+def test_progress_draws_the_mistakes_of_each_stretch():
+    first, second = (Evaluation(np.array([10, 20]), np.array(m), np.zeros(2), None) for m in ([5, 6], [2, 2]))
+    ax = plot.progress({"one": first, "two": second})
+    assert [line.get_ydata().tolist() for line in ax.lines] == [[50, 10], [20, 0]]
+    assert written(ax) == ["one: 6 mistakes", "two: 2 mistakes"]
+    with pytest.raises(ValueError, match="one run or more"):
+        plot.progress({})
 
 
 def hard(n):

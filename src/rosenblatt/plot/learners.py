@@ -9,12 +9,26 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rosenblatt.errors import InvalidData, InvalidParameter
-from rosenblatt.plot.canvas import BLUE, COLOURS, GREEN, GREY, MARKERS, SKY, STYLES, VERMILION, Colour, marker, new_axes
+from rosenblatt.plot.canvas import (
+    BLUE,
+    COLOURS,
+    GREEN,
+    GREY,
+    MARKERS,
+    SKY,
+    STYLES,
+    VERMILION,
+    Colour,
+    marker,
+    new_axes,
+    spread,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from rosenblatt.engine.train import Epoch
+    from rosenblatt.online.evaluation import Evaluation
     from rosenblatt.online.pricing import Sales
 
 GRID = 400  # points a side on which regions are predicted
@@ -194,6 +208,48 @@ def learning_curve(points: Sequence[Sequence[float]], ax: Axes | None = None) ->
     ax.xaxis.set_major_formatter(lambda rows, _: f"{rows:,.0f}")
     ax.set(xlabel="rows learned from", ylabel="% right")
     ax.legend(frameon=False)
+    return ax
+
+
+def progress(runs: Mapping[str, Evaluation], ax: Axes | None = None) -> Axes:
+    """Draw the share of mistakes of learners on a stream, in each stretch of it, each learner labelled where it ends.
+
+    Parameters
+    ----------
+    runs : mapping of str to Evaluation
+        What `online.progressive` returned, by name.
+    ax : matplotlib Axes, optional
+        Where to draw; new ones by default.
+
+    Returns
+    -------
+    matplotlib Axes
+
+    Examples
+    --------
+    >>> import matplotlib
+    >>> matplotlib.use("agg")
+    >>> from rosenblatt.online import OnlinePerceptron, progressive
+    >>> run = progressive(OnlinePerceptron(), [({"sun": 1}, "yes"), ({"rain": 1}, "no")] * 4, every=2)
+    >>> ax = progress({"perceptron": run})
+    >>> ax.lines[0].get_ydata().tolist(), ax.texts[0].get_text()
+    ([100.0, 50.0, 0.0, 0.0], 'perceptron: 3 mistakes')
+    """
+    if not runs:
+        raise InvalidParameter("runs", runs, "one run or more, such as {'perceptron': progressive(...)}")
+    ax = ax or new_axes(figsize=(7.5, 5))
+    shares = [100 * run.window_error for run in runs.values()]
+    top = max(float(share.max()) for share in shares) or 1.0
+    places = spread(np.array([share[-1] for share in shares]), 0.06 * top)
+    for k, ((name, run), share, height) in enumerate(zip(runs.items(), shares, places, strict=True)):
+        colour, words = COLOURS[(k + 1) % len(COLOURS)], f"{name}: {run.mistakes[-1]:,} mistakes"
+        ax.plot(run.seen, share, STYLES[k % len(STYLES)], marker=marker(share), color=colour, linewidth=2)
+        place = (float(run.seen[-1]), height)
+        ax.annotate(words, place, (8, 0), textcoords="offset points", color=colour, fontsize=12, va="center")
+    ax.set_xlabel("examples", fontsize=12)
+    ax.set_ylabel("% wrong since the dot before", fontsize=12)
+    ax.set_ylim(0, 1.05 * top)
+    ax.spines[["top", "right"]].set_visible(False)
     return ax
 
 

@@ -88,17 +88,18 @@ def proof(trace: Trace, ax: Axes | Iterable[Axes] | None = None) -> Axes:
 
 def _label_lines(ax: Axes) -> None:
     """Write the name of each wall beside it, outside, and those of ‖w‖ and ⟨w, u⟩ where the run ends."""
-    upper, lower, norm, progress = ax.lines
+    upper, lower, norm, progress = ((line, np.column_stack(line.get_data())) for line in ax.lines)
     style: dict[str, Any] = {"textcoords": "offset points", "fontsize": 14}
-    for wall, part, away, side, height in (
+    for (wall, path), part, away, side, height in (
         (upper, 0.45, (-6, 5), "right", "bottom"),
         (lower, 0.55, (8, -4), "left", "top"),
     ):
-        point = wall.get_xydata()[int(part * len(wall.get_xdata()))]
-        ax.annotate(wall.get_label(), tuple(point), away, color=VERMILION, ha=side, va=height, **style)
-    for run, away, height in ((norm, (-8, 9), "bottom"), (progress, (9, -4), "top")):
-        if len(run.get_xdata()):
-            ax.annotate(run.get_label(), tuple(run.get_xydata()[-1]), away, color=run.get_color(), va=height, **style)
+        x, y = path[int(part * len(path))]
+        ax.annotate(str(wall.get_label()), (x, y), away, color=VERMILION, ha=side, va=height, **style)
+    for (run, path), away, height in ((norm, (-8, 9), "bottom"), (progress, (9, -4), "top")):
+        if len(path):
+            x, y = path[-1]
+            ax.annotate(str(run.get_label()), (x, y), away, color=run.get_color(), va=height, **style)
 
 
 def _cosine(ax: Axes, trace: Trace, k: NDArray, floor: NDArray) -> None:
