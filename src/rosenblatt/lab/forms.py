@@ -1,4 +1,4 @@
-"""The learners of the lab, and the fields that a form for each of them has: made from the parameters that the classes declare.
+"""The learners of the lab, and the fields of a form for each of them, made from the parameters that the classes declare.
 
 Parameters that say how long and in which order to learn are the same for all learners here, and are not among the fields;
 nor are those that two classes in a plane have no use for.
@@ -23,7 +23,7 @@ _RUN = frozenset({
 })  # fmt: skip
 _NO_USE = frozenset({"multiclass", "unknown_class", "class_weight", "n_jobs", "device", "max_bytes", "init"})
 _BATCHES = frozenset({"batch", "reduction"})  # of a learner that is shown one row at a time
-_HIDDEN_WORDS = {"keep": ("auto", "pocket"), "kernel": ("precomputed",), "form": ("auto",)}
+_HIDDEN_WORDS = {"keep": ("auto", "pocket"), "kernel": ("precomputed",)}
 _FIRST_WORDS = {"keep": "last"}  # what changes with each update
 
 

@@ -95,9 +95,10 @@ def read_points(path: str | Path) -> Points:
         said = ", ".join(f"{name} ({kind})" for name, kind in list(kinds.items())[:8])
         raise InvalidData(f"the table must have two columns of numbers beside the label; it has {said}")
     chunk = table.chunk(table.concatenate(batches))
-    if len(chunk.y) > MOST_POINTS:
-        raise LimitExceeded("points", len(chunk.y), MOST_POINTS, hint="take some of the rows")
-    labels, numbers = np.unique(chunk.y, return_inverse=True)
+    y = np.asarray(chunk.y)
+    if len(y) > MOST_POINTS:
+        raise LimitExceeded("points", len(y), MOST_POINTS, hint="take some of the rows")
+    labels, numbers = np.unique(y, return_inverse=True)
     if len(labels) != 2:
         said = ", ".join(map(str, labels[:8].tolist()))
         raise InvalidData(f"the label must have two values; it has {len(labels)}: {said}")

@@ -8,6 +8,7 @@ The rows come in the order in which its own `fit` visits them, so that the last 
 
 from __future__ import annotations
 
+import copy
 import time
 import warnings
 from typing import Any, NamedTuple
@@ -184,6 +185,13 @@ class _End(NamedTuple):
     epochs: int
 
 
+def _line(model: Any) -> list[float] | None:
+    """a, b and c of the line by which a learner predicts; None if it has a kernel, or lets all its lines vote."""
+    if getattr(model, "coef_", None) is None or getattr(model, "keep", None) == "vote":
+        return None
+    return [*model.coef_[0].tolist(), float(model.intercept_[0])]
+
+
 class _States:
     """The states of a run until now; the first is that of a learner which has learned nothing."""
 
@@ -200,13 +208,13 @@ class _States:
 
     def add(self, model: Any, example: int | None) -> None:
         """Keep the state of a learner after an update."""
-        coef = getattr(model, "coef_", None)
+        line = _line(model)
         self.example.append(example)
         self.mistakes.append(int(getattr(model, "n_mistakes_", 0)))
-        if coef is not None:
+        if line is not None:
             if not self.lines:
                 self.lines.append([0.0, 0.0, 0.0])
-            self.lines.append([*coef[0].tolist(), float(model.intercept_[0])])
+            self.lines.append(line)
             return
         self.scores.append(model.decision_function(self.X))
         step = len(self.example)
@@ -218,14 +226,14 @@ class _States:
 
     def finish(self, model: Any) -> None:
         """Keep the last state, which may not be that after the last update: an average goes on with every row."""
-        coef = getattr(model, "coef_", None)
-        if coef is None:
+        line = _line(model)
+        if line is None:
             last = model.decision_function(self.X)
             if self.scores and not np.array_equal(last, self.scores[-1]):
                 self.add(model, None)
             if self.example:
                 self.grids[len(self.example)] = self._grid(model)
-        elif self.lines and [*coef[0].tolist(), float(model.intercept_[0])] != self.lines[-1]:
+        elif self.lines and line != self.lines[-1]:
             self.add(model, None)
 
     def _grid(self, model: Any) -> NDArray:
@@ -252,9 +260,10 @@ class _States:
 def _show_rows(model: Any, X: NDArray, y: NDArray, job: Job, states: _States) -> _End:
     """Show the learner one row at a time, epoch by epoch, until one of them changes nothing."""
     visits = Visits(np.arange(len(y)), job.order, generator(job.seed))
-    begun, seen, updates = time.perf_counter(), 0, 0
+    begun, seen, updates, epochs = time.perf_counter(), 0, 0, 0
     reason = "epochs"
-    for epoch in range(1, job.epochs + 1):
+    while epochs < job.epochs:
+        epochs += 1
         before = updates
         for i in visits.epoch().tolist():
             model.partial_fit(X[i : i + 1], y[i : i + 1], classes=CLASSES)
@@ -269,12 +278,17 @@ def _show_rows(model: Any, X: NDArray, y: NDArray, job: Job, states: _States) ->
                 reason = "time"
                 break
         else:
-            if updates > before:
+            if updates > before or (job.order == "random" and _would_learn(model, X, y)):
                 continue
             reason = "converged"
         break
     states.finish(model)
-    return _End(reason, "update", seen, epoch)
+    return _End(reason, "update", seen, epochs)
+
+
+def _would_learn(model: Any, X: NDArray, y: NDArray) -> bool:
+    """Whether some row would change the learner: an epoch that is drawn row by row leaves rows out."""
+    return copy.deepcopy(model).partial_fit(X, y).n_updates_ > model.n_updates_
 
 
 def _show_epochs(model: Any, X: NDArray, y: NDArray, job: Job, states: _States) -> _End:

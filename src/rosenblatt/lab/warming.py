@@ -1,4 +1,4 @@
-"""Learners are compiled in the background, one after the other, from the start of the lab: those that a page asks for first."""
+"""Learners are compiled in the background from the start, one after the other; one that is asked for, at once."""
 
 from __future__ import annotations
 

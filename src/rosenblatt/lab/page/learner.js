@@ -1,10 +1,10 @@
 // A learner at work on the points: its form, the run that the server computes, and how a step of it is drawn and told.
 
 const STOPPED = {
-  converged: "then nothing changes any more",
-  epochs: "stopped after so many epochs",
-  updates: "stopped after so many updates",
-  time: "stopped, as it took too long",
+  converged: "then nothing changes",
+  epochs: "stopped by the limit of epochs",
+  updates: "stopped by the limit of updates",
+  time: "stopped by the limit of time",
   done: "then it was done",
 };
 
@@ -144,8 +144,10 @@ class LearnerView {
     const line = run?.lines?.[at];
     const seen = line?.some((value) => value !== 0);
     if (seen) plane.shade(line);
-    else if (run && !run.lines && at > 0) this.drawGrid(at);
+    const grid = run && !run.lines && at > 0 ? this.gridAt(at) : null;
+    if (grid) plane.context.drawImage(grid.picture, ...grid.corner, ...grid.size);
     plane.paste(plane.still);
+    if (grid) for (const edge of grid.edges) stroke(plane.context, edge, colours.ink, 0.18 * em);
     if (run?.lines && at > 0) {
       if (run.lines[at - 1].some((value) => value !== 0)) plane.drawLineBefore(run.lines[at - 1]);
       if (seen) plane.drawLine(line);
@@ -163,20 +165,16 @@ class LearnerView {
     stroke(this.plane.context, [[x, y - em], [x, y + em]], colours.ink, 0.12 * em);
   }
 
-  /** Tint the plane by the sign of the scores on the grid, and draw where they are 0. */
-  drawGrid(at) {
+  /** The scores of the last grid until a step: a picture of two tints, its place, and where the scores are 0. */
+  gridAt(at) {
     const { plane, run } = this;
-    const steps = Object.keys(run.grids).map(Number).filter((step) => step <= at);
-    const step = Math.max(...steps);
+    const step = Math.max(...Object.keys(run.grids).map(Number).filter((kept) => kept <= at));
     if (!this.pictures.has(step)) this.pictures.set(step, gridPicture(run.grids[step]));
-    const { picture, edges, size } = this.pictures.get(step);
+    const { picture, edges, last } = this.pictures.get(step);
     const [left, top] = plane.place([run.box[0], run.box[3]]);
     const [right, bottom] = plane.place([run.box[1], run.box[2]]);
-    const { context } = plane;
-    context.imageSmoothingEnabled = true;
-    context.drawImage(picture, left, top, right - left, bottom - top);
-    const place = ([column, row]) => [left + (column / (size - 1)) * (right - left), bottom - (row / (size - 1)) * (bottom - top)];
-    for (const [from, to] of edges) stroke(context, [place(from), place(to)], colours.ink, 0.18 * em);
+    const place = ([column, row]) => [left + (column / last) * (right - left), bottom - (row / last) * (bottom - top)];
+    return { picture, corner: [left, top], size: [right - left, bottom - top], edges: edges.map((edge) => edge.map(place)) };
   }
 
   // Words
@@ -195,7 +193,6 @@ class LearnerView {
     const updates = run.example.filter((row) => row !== null).length;
     const done = run.unit === "update" ? `${count(updates, "update")}, ${count(run.mistakes.at(-1), "mistake")}` : count(run.epochs, "epoch");
     const facts = [`${done} in ${count(run.epochs, "epoch")}; ${STOPPED[run.stopped]}`];
-    facts.push(run.separates ? "all points are on their side" : `${count(run.errors.at(-1), "point")} on the wrong side`);
     if (run.margin !== null) facts.push(`${run.separates ? "nearest" : "worst"} point ${numberText(run.margin)} from the line`);
     const { proof } = run;
     if (proof?.bound) {
@@ -260,7 +257,7 @@ function gridPicture(packed) {
       }
     }
   }
-  return { picture, edges: gridEdges(score, size), size };
+  return { picture, edges: gridEdges(score, size), last: size - 1 };
 }
 
 function between(score, size, x, y) {
