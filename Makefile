@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test lint bench reproduce fuzz kill fuzz-server kill-server kill-cluster figures clean
+.PHONY: demo test lint bench reproduce fuzz kill fuzz-server kill-server kill-cluster figures notebooks clean
 
 demo: .venv/plot
 	$(BIN)/python examples/demo.py
@@ -39,6 +39,9 @@ kill-cluster: .venv/test
 
 figures: .venv/plot
 	$(BIN)/python -m docs.pages $(ARGS)
+
+notebooks: .venv/test
+	$(BIN)/python -m docs.notebooks $(ARGS)
 
 .venv/bin/python:
 	$(PYTHON) -m venv .venv

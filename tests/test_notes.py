@@ -84,7 +84,7 @@ def test_a_page_goes_through_its_note(path):
 
 
 def test_every_page_has_its_list():
-    assert {page.stem for page in (DOCS / "notes").glob("*.md")} <= {path.stem for path in NOTES}
+    assert {page.stem for page in (DOCS / "notes").glob("*.md")} - {"index"} <= {path.stem for path in NOTES}
 
 
 def test_the_check_sees_what_is_missing():
