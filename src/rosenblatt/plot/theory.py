@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from rosenblatt.counting.growth_rates import TERMS
 from rosenblatt.errors import InvalidParameterType
 from rosenblatt.plot.canvas import BLUE, GREEN, GREY, SKY, VERMILION, marker, new_axes
-from rosenblatt.theory.tracing import Trace
+from rosenblatt.theory.runs import Trace
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
