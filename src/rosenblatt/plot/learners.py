@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rosenblatt.errors import InvalidData, InvalidParameter
-from rosenblatt.losses import hinge, log, perceptron, zero_one
 from rosenblatt.plot.canvas import BLUE, COLOURS, GREEN, GREY, MARKERS, SKY, STYLES, VERMILION, Colour, marker, new_axes
 
 if TYPE_CHECKING:
@@ -261,42 +260,6 @@ def _leads(decision: NDArray) -> list[NDArray]:
     if decision.ndim == 1:
         return [decision]
     return [decision[:, k] - np.delete(decision, k, axis=1).max(axis=1) for k in range(decision.shape[1])]
-
-
-def losses(ax: Axes | None = None) -> Axes:
-    """Draw the perceptron, hinge, log and zero-one losses of a margin, each labelled where it ends.
-
-    The log loss is divided by log 2, so that it too is 1 at 0 and lies above the zero-one loss. A dot says which value the
-    zero-one loss has where it jumps: a margin of 0 is a mistake.
-
-    Parameters
-    ----------
-    ax : matplotlib Axes, optional
-        Where to draw; new ones by default.
-
-    Returns
-    -------
-    matplotlib Axes
-    """
-    ax = ax or new_axes()
-    z = np.linspace(-3, 3, 601)
-    apart = np.where(z == 0, np.nan, z)  # a line is not drawn where it jumps
-    lines: dict[str, tuple[NDArray, Callable, Colour, str, int]] = {
-        "zero-one": (apart, zero_one, GREY, "-", 4),
-        "hinge": (z, hinge, BLUE, "-", 2),
-        "log / log 2": (z, lambda z: log(z) / np.log(2), GREEN, "-.", 2),
-        "perceptron": (z, perceptron, VERMILION, "--", 2),
-    }
-    for name, (at, loss, colour, dashes, width) in lines.items():
-        ax.plot(at, loss(at), dashes, color=colour, linewidth=width, label=name)
-        ax.annotate(name, (z[0], loss(z[0])), (-6, 0), textcoords="offset points", ha="right", va="center", color=colour)
-    ax.plot(0, zero_one(0), "o", color=GREY, markersize=8)
-    ax.plot(0, 0, "o", color=GREY, markersize=8, markerfacecolor="white")
-    ax.spines[["left", "top"]].set_visible(False)
-    ax.yaxis.tick_right()
-    ax.yaxis.set_label_position("right")
-    ax.set(title="Losses of a margin", xlabel="margin z = y·⟨w, x⟩", ylabel="loss", xlim=(-3, 3), ylim=(-0.1, 4.6))
-    return ax
 
 
 def regret(runs: Mapping[str, Sales | Sequence[Sales]], ax: Axes | None = None) -> Axes:
