@@ -18,7 +18,7 @@ import nbformat
 from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
-from docs.pages import DOCS, ROOT
+from docs.pages import DOCS, ROOT, page_name
 
 BUILD = ROOT / "build" / "notebooks"
 SOURCES = [page for folder in ("notes", "theory") for page in sorted((DOCS / folder).glob("*.md")) if page.stem != "index"]
@@ -52,7 +52,11 @@ def with_links(text: str, page: Path, folder: Path) -> str:
         if target not in SOURCES:
             return f"]({Path(os.path.relpath(target, home)).as_posix()}{f'#{anchor}' if anchor else ''})"
         file = Path(os.path.relpath(notebook_path(target, folder), home)).as_posix() if found["file"] else ""
-        return f"]({file}#{headings(target)[anchor].replace(' ', '-')})" if anchor else f"]({file})"  # Jupyter's anchors
+        if not anchor:
+            return f"]({file})"
+        if anchor not in headings(target):
+            raise ValueError(f"{page_name(page)} links to {anchor!r} in {page_name(target)}, which has no such heading")
+        return f"]({file}#{headings(target)[anchor].replace(' ', '-')})"  # as Jupyter makes anchors of headings
 
     return LINK.sub(moved, text)
 
