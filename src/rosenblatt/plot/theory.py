@@ -16,7 +16,7 @@ from rosenblatt.theory.runs import Trace
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from rosenblatt.counting.growth_rates import Growth
+    from rosenblatt.counting.laws import Growth
     from rosenblatt.theory.cycles import Cycle
     from rosenblatt.theory.hard import Smoothing
 
@@ -166,7 +166,7 @@ def smoothing(found: Smoothing, ax: Axes | None = None) -> Axes:
 
 
 def growth(found: Growth, ax: Axes | None = None) -> Axes:
-    """Draw the counts of operations on logarithmic axes, their formula, and each law through the last count.
+    """Draw counts (or bytes, of `found.memory`) on logarithmic axes, their formula, and each law through the last count.
 
     Parameters
     ----------
@@ -181,7 +181,7 @@ def growth(found: Growth, ax: Axes | None = None) -> Axes:
     """
     ax = ax or new_axes()
     sizes, counts = np.array(found.sizes), np.array(found.counts, dtype=np.float64)
-    ax.set(xscale="log", yscale="log", xlabel="n", ylabel="operations")
+    ax.set(xscale="log", yscale="log", xlabel="n", ylabel=found.unit)
     bottom, top = max(counts.min(), 1) / 3, max(counts.max(), 1) * 2
     ax.set_ylim(bottom, top)
     smooth = np.geomspace(sizes[0], sizes[-1], 100)
