@@ -35,6 +35,13 @@ def losses(ax: Axes | None = None) -> Axes:
     Returns
     -------
     matplotlib Axes
+
+    Examples
+    --------
+    >>> from rosenblatt import plot
+    >>> ax = plot.losses()
+    >>> [line.get_label() for line in ax.lines[:4]]
+    ['zero-one', 'hinge', 'log / log 2', 'perceptron']
     """
     ax = ax or new_axes()
     z = np.linspace(-3, 3, 601)
