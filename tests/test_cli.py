@@ -120,7 +120,7 @@ def examples(page):
             yield line, found[2], found[3]
 
 
-@pytest.mark.parametrize("page", [PAGE, ROOT / "README.md"], ids=lambda page: page.name)
+@pytest.mark.parametrize("page", [PAGE, ROOT / "docs" / "start.md", ROOT / "README.md"], ids=lambda page: page.name)
 def test_every_example_of_a_page_is_true(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     for line, command, text in examples(page):
