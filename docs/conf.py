@@ -25,6 +25,7 @@ html_title = f"rosenblatt {version}"
 html_theme = "furo"
 html_static_path = ["static"]
 html_css_files = ["site.css"]
+smartquotes = False  # quotation marks are those that Python takes
 html_show_copyright = False
 html_copy_source = False
 

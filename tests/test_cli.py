@@ -20,6 +20,7 @@ from typing import NamedTuple
 import pytest
 import typer
 
+from docs.pages import PAGES, page_name
 from rosenblatt import errors as library_errors
 from rosenblatt.cli import app, console, errors, files, main, options
 from rosenblatt.cli.errors import Code
@@ -120,7 +121,10 @@ def examples(page):
             yield line, found[2], found[3]
 
 
-@pytest.mark.parametrize("page", [PAGE, ROOT / "docs" / "start.md", ROOT / "README.md"], ids=lambda page: page.name)
+CONSOLES = [page for page in PAGES if "\n```console\n" in page.read_text(encoding="utf-8")]
+
+
+@pytest.mark.parametrize("page", CONSOLES, ids=page_name)
 def test_every_example_of_a_page_is_true(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     for line, command, text in examples(page):

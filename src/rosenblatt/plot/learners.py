@@ -69,6 +69,14 @@ def history(clf: Trained, ax: Axes | None = None, bound: float | None = None) ->
     Returns
     -------
     matplotlib Axes
+
+    Examples
+    --------
+    >>> from rosenblatt import Perceptron, plot
+    >>> model = Perceptron().fit([[2.0, 1.0], [1.0, 3.0], [-1.0, -2.0], [-3.0, 0.0]], [1, 1, 0, 0])
+    >>> ax = plot.history(model, bound=3)
+    >>> [text.get_text() for text in ax.get_legend().get_texts()]
+    ['mistakes in the epoch', 'updates so far: 1', 'bound: 3']
     """
     if not clf.history_:
         raise InvalidData("history_ is empty; fit records epochs, partial_fit does not")
@@ -109,6 +117,15 @@ def mixing(runs: Sequence[SimulatedEpochs], axes: Sequence[Axes] | None = None) 
     -------
     two matplotlib Axes
         Those of the accuracy and those of the time.
+
+    Examples
+    --------
+    >>> from rosenblatt import Perceptron, cluster, plot
+    >>> X = [[i % 5, i % 7, i % 11] for i in range(1000)]
+    >>> y = [2 * a + b > c for a, b, c in X]
+    >>> accuracy, time = plot.mixing(cluster.simulate(Perceptron(), X, y, shards=(1, 4), epochs=3))
+    >>> accuracy.lines[0].get_xdata().tolist(), accuracy.get_ylabel()
+    ([1, 4], 'test rows predicted (%)')
     """
     if not runs:
         raise InvalidParameter("runs", runs, "one run or more, such as cluster.simulate(estimator, X, y)")
@@ -156,6 +173,13 @@ def passes(history: Sequence[Mapping[str, Any]], ax: Axes | None = None) -> Axes
     Returns
     -------
     matplotlib Axes
+
+    Examples
+    --------
+    >>> from rosenblatt import plot
+    >>> ax = plot.passes([{"rows": 100, "mistakes": 20, "error": 0.15}, {"rows": 100, "mistakes": 8, "error": 0.1}])
+    >>> ax.lines[0].get_ydata().tolist(), ax.lines[1].get_ydata().tolist()
+    ([20.0, 8.0], [15.0, 10.0])
     """
     if not history:
         raise InvalidData("the history has no pass to draw")
@@ -184,6 +208,13 @@ def learning_curve(points: Sequence[Sequence[float]], ax: Axes | None = None) ->
     Returns
     -------
     matplotlib Axes
+
+    Examples
+    --------
+    >>> from rosenblatt import plot
+    >>> ax = plot.learning_curve([(100, 0.95, 0.8), (200, 0.93, 0.85), (400, 0.92, 0.88)])
+    >>> ax.lines[1].get_ydata().tolist()
+    [80.0, 85.0, 88.0]
     """
     if not points:
         raise InvalidData("the curve has no point to draw")
@@ -217,6 +248,14 @@ def boundary(clf: Classifier, X: Any, y: ArrayLike, ax: Axes | None = None) -> A
     Returns
     -------
     matplotlib Axes
+
+    Examples
+    --------
+    >>> from rosenblatt import Perceptron, plot
+    >>> X, y = [[2.0, 1.0], [1.0, 3.0], [-1.0, -2.0], [-3.0, 0.0]], ["yes", "yes", "no", "no"]
+    >>> ax = plot.boundary(Perceptron().fit(X, y), X, y)
+    >>> [text.get_text() for text in ax.get_legend().get_texts()]
+    ['no', 'yes']
     """
     points, y = np.asarray(X, dtype=np.float64), np.asarray(y)
     if points.ndim != 2 or points.shape[1] != 2:
@@ -277,6 +316,13 @@ def losses(ax: Axes | None = None) -> Axes:
     Returns
     -------
     matplotlib Axes
+
+    Examples
+    --------
+    >>> from rosenblatt import plot
+    >>> ax = plot.losses()
+    >>> [line.get_label() for line in ax.lines[:4]]
+    ['zero-one', 'hinge', 'log / log 2', 'perceptron']
     """
     ax = ax or new_axes()
     z = np.linspace(-3, 3, 601)
@@ -316,6 +362,15 @@ def regret(runs: Mapping[str, Sales | Sequence[Sales]], ax: Axes | None = None) 
     Returns
     -------
     matplotlib Axes
+
+    Examples
+    --------
+    >>> from rosenblatt import plot
+    >>> from rosenblatt.online.pricing import EllipsoidPricer, market, simulate
+    >>> place = market(2, 500)
+    >>> ax = plot.regret({"ellipsoid": simulate(EllipsoidPricer(2, horizon=500), place.contexts, place.theta)})
+    >>> ax.get_xlabel(), ax.get_xscale(), ax.get_ylabel()
+    ('rounds', 'log', 'regret')
     """
     if not runs:
         raise InvalidParameter("runs", runs, "one run or more, such as {'ellipsoid': simulate(...)}")

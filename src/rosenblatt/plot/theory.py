@@ -11,12 +11,12 @@ from numpy.typing import ArrayLike, NDArray
 from rosenblatt.counting.growth_rates import TERMS
 from rosenblatt.errors import InvalidParameterType
 from rosenblatt.plot.canvas import BLUE, GREEN, GREY, SKY, VERMILION, marker, new_axes
-from rosenblatt.theory.tracing import Trace
+from rosenblatt.theory.runs import Trace
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from rosenblatt.counting.growth_rates import Growth
+    from rosenblatt.counting.laws import Growth
     from rosenblatt.theory.cycles import Cycle
     from rosenblatt.theory.hard import Smoothing
 
@@ -40,6 +40,14 @@ def proof(trace: Trace, ax: Axes | Iterable[Axes] | None = None) -> Axes:
     -------
     matplotlib Axes
         Those of the walls.
+
+    Examples
+    --------
+    >>> from rosenblatt import plot
+    >>> from rosenblatt.theory import trace
+    >>> ax = plot.proof(trace([[2, 1], [1, 3], [-1, -2], [-3, 0]], [1, 1, -1, -1]))
+    >>> ax.get_legend().get_texts()[0].get_text()
+    '‖w‖ ≤ √k R'
     """
     if not isinstance(trace, Trace):
         raise InvalidParameterType("trace", trace, "a run that rosenblatt.theory.trace(X, y) returned")
@@ -106,6 +114,15 @@ def lengths(norms: ArrayLike, cycle: Cycle | None = None, ax: Axes | None = None
     Returns
     -------
     matplotlib Axes
+
+    Examples
+    --------
+    >>> from rosenblatt import plot
+    >>> from rosenblatt.theory import cycles
+    >>> X, y = [[0, 0], [0, 1], [1, 0], [1, 1]], [-1, 1, 1, -1]  # exclusive or
+    >>> ax = plot.lengths(cycles.lengths(X, y, epochs=5), cycles.find_cycle(X, y))
+    >>> ax.get_title()
+    'Length of the weights: a period of 1 epochs'
     """
     ax = ax or new_axes()
     norms = np.asarray(norms, dtype=np.float64)
@@ -147,6 +164,15 @@ def smoothing(found: Smoothing, ax: Axes | None = None) -> Axes:
     Returns
     -------
     matplotlib Axes
+
+    Examples
+    --------
+    >>> from rosenblatt import plot
+    >>> from rosenblatt.theory import hard
+    >>> X, y, *_ = hard.exponential(5)
+    >>> ax = plot.smoothing(hard.smoothing(X, y, [0, 0.1, 0.5], constant=0, draws=3))
+    >>> ax.get_title()
+    'Noise makes hard data easy'
     """
     ax = ax or new_axes()
     noisy = found.sigma > 0
@@ -166,7 +192,7 @@ def smoothing(found: Smoothing, ax: Axes | None = None) -> Axes:
 
 
 def growth(found: Growth, ax: Axes | None = None) -> Axes:
-    """Draw the counts of operations on logarithmic axes, their formula, and each law through the last count.
+    """Draw counts (or bytes, of `found.memory`) on logarithmic axes, their formula, and each law through the last count.
 
     Parameters
     ----------
@@ -178,10 +204,18 @@ def growth(found: Growth, ax: Axes | None = None) -> Axes:
     Returns
     -------
     matplotlib Axes
+
+    Examples
+    --------
+    >>> from rosenblatt import counting, plot
+    >>> source = "def table(n):\\n    return [i * j for i in range(n) for j in range(n)]"
+    >>> ax = plot.growth(counting.growth(source, range(1, 9)))
+    >>> ax.get_title()
+    'n²: 3n² + 4n + 3'
     """
     ax = ax or new_axes()
     sizes, counts = np.array(found.sizes), np.array(found.counts, dtype=np.float64)
-    ax.set(xscale="log", yscale="log", xlabel="n", ylabel="operations")
+    ax.set(xscale="log", yscale="log", xlabel="n", ylabel=found.unit)
     bottom, top = max(counts.min(), 1) / 3, max(counts.max(), 1) * 2
     ax.set_ylim(bottom, top)
     smooth = np.geomspace(sizes[0], sizes[-1], 100)
