@@ -187,8 +187,7 @@ def test_the_cycle_is_the_one_of_exact_arithmetic(points, data):
     if not isinstance(found, Cycle):
         return
     assert run.repeat.length == found.updates
-    path = np.cumsum(np.vstack([run.start, run.rows.A[run.example]]), axis=0)
-    assert np.array_equal(path[run.repeat.first], path[sum(run.repeat)])
+    assert np.array_equal(run.path[run.repeat.first], run.path[sum(run.repeat)])
     moved = run.example[run.repeat.first : sum(run.repeat)]
     assert dict(zip(found.combination.rows, found.combination.weights, strict=True)) == {
         int(i): int((moved == i).sum()) for i in np.unique(moved)
@@ -198,8 +197,7 @@ def test_the_cycle_is_the_one_of_exact_arithmetic(points, data):
 def test_the_most_violated_row_goes_round_too():
     run = trace(SQUARE, XOR, separator=[1, 0, 0], max_updates=100, order="most-violated")
     first, length = run.repeat
-    path = np.cumsum(np.vstack([run.start, run.rows.A[run.example]]), axis=0)
-    assert np.array_equal(path[first], path[first + length])
+    assert np.array_equal(run.path[first], run.path[first + length])
     assert np.array_equal(run.example[first : 100 - length], run.example[first + length :])
 
 
@@ -294,6 +292,29 @@ def table_of_weights(page):
 
 
 @in_a_browser
+def test_the_page_says_what_a_mistake_is(opened):
+    wrong = "A row (x, y) is wrong if its margin y⟨w, x⟩ is not above 0. "
+    first = "Row 0 (y = +1) is wrong: its margin y⟨w, x⟩ = 0 ≤ 0. Added to w, it has the margin 5."
+    page = opened(trace([[2, 0], [-1, 1]], [1, -1]))
+    expect(page.locator("#update-text")).to_contain_text(wrong)
+    page.keyboard.press("ArrowRight")
+    expect(page.locator("#update-text")).to_have_text(first)
+    by_label = trace([[2, 0], [-1, 1], [1, 0.1]], ["b", "a", "b"], mistake="prediction", zero_sign=1)
+    page = opened(by_label)
+    expect(page.locator("#update-text")).to_contain_text(
+        "is wrong if its predicted label is not y; at the score ⟨w, x⟩ = 0"
+    )
+    expect(page.locator("#update-text")).to_contain_text("it is b, y = +1. The first row that is wrong")
+    page.keyboard.press("ArrowRight")
+    expect(page.locator("#update-text")).to_have_text(
+        "Row 1 (a, y = −1) is wrong: its margin y⟨w, x⟩ = 0, where b, y = +1 is predicted. Added to w, it has the margin 3."
+    )
+    page = opened(trace([[1.0], [-3.0]], [1, -1], constant=0, start=[-1.0], mistake="prediction", zero_sign=-1))
+    page.keyboard.press("ArrowRight")
+    expect(page.locator("#update-text")).to_contain_text("is wrong: its margin y⟨w, x⟩ = −1 < 0. Added to w")
+
+
+@in_a_browser
 def test_keys_slider_and_buttons_go_from_step_to_step(opened):
     run = trace(SPAM, SPAM_Y)
     page = opened(run, page_options={"names": ["and", "viagra", "the", "of", "nigeria"]})
@@ -349,7 +370,7 @@ def test_an_address_opens_a_step_and_follows_it(opened):
 PIXEL = """([x, y]) => {
   const canvas = document.getElementById("plane");
   const scale = canvas.width / canvas.clientWidth;
-  const place = view.place(x, y).map((part) => part * scale);
+  const place = plane.place([x, y]).map((part) => part * scale);
   const copy = new OffscreenCanvas(canvas.width, canvas.height).getContext("2d", { willReadFrequently: true });
   copy.drawImage(canvas, 0, 0);
   return [...copy.getImageData(...place, 1, 1).data].slice(0, 3);
@@ -392,13 +413,13 @@ def test_the_chart_can_be_drawn_on_to_where_the_walls_meet(opened):
     run = trace(SPAM, SPAM_Y, gamma=0.05)
     assert 1000 < run.bound < math.inf
     page = opened(run)
-    assert page.evaluate("farthest") == run.updates
+    assert page.evaluate("walls.farthest") == run.updates
     page.locator("#far").focus()
     page.keyboard.press("Space")  # ticks the box, and plays nothing
-    assert page.evaluate("farthest") > run.bound
+    assert page.evaluate("walls.farthest") > run.bound
     shows(page, 0, run.updates)
     near = opened(trace(SPAM, SPAM_Y))
-    assert near.evaluate("farthest") > 15, "a bound near the end is shown at once"
+    assert near.evaluate("walls.farthest") > 15, "a bound near the end is shown at once"
 
 
 @in_a_browser
