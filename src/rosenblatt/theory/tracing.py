@@ -190,14 +190,16 @@ def _epoch(order: str | Sequence[int], norms: NDArray, rng: np.random.Generator)
     """What names the rows of the next epoch."""
     count = len(norms)
     divisors = np.maximum(norms, np.finfo(float).tiny)
+
+    def least(values: NDArray, wrong: NDArray) -> NDArray:
+        return np.where(wrong, values, np.inf).argmin(axis=0, keepdims=True)  # one row, of those that are wrong
+
     words: dict[str, Epoch] = {
         "cyclic": lambda margins, wrong: np.arange(count),
         "shuffle": lambda margins, wrong: rng.permutation(count),
         "random": lambda margins, wrong: rng.integers(count, size=count),
-        "most-violated": lambda margins, wrong: np.where(wrong, margins, np.inf).argmin(keepdims=True),
-        "most-violated-normalised": lambda margins, wrong: np.where(wrong, margins / divisors, np.inf).argmin(
-            keepdims=True
-        ),
+        "most-violated": least,
+        "most-violated-normalised": lambda margins, wrong: least(margins / divisors, wrong),
     }
     if isinstance(order, str) and order in words:
         return words[order]
