@@ -8,6 +8,7 @@ matplotlib.use("Agg")
 
 from rosenblatt import plot
 from rosenblatt.errors import InvalidParameter
+from rosenblatt.rules import PA1, PA2, Perceptron
 
 
 def drawn(ax):
@@ -51,3 +52,24 @@ def test_the_inequality_is_drawn_for_one_place():
 def test_a_subgradient_is_of_numbers(given):
     with pytest.raises(InvalidParameter):
         plot.subgradient(**given)
+
+
+def test_steps_are_those_of_the_rules():
+    rules = {"perceptron": Perceptron(0.0, 1.0), "PA": PA1(float("inf")), "PA-I": PA1(0.5), "PA-II": PA2(0.5)}
+    ax = plot.steps(rules, length=4.0)
+    formulas = [
+        lambda m: np.where(m <= 0, 1, 0),
+        lambda m: np.maximum(0, 1 - m) / 4,
+        lambda m: np.minimum(0.5, np.maximum(0, 1 - m) / 4),
+        lambda m: np.maximum(0, 1 - m) / 5,
+    ]
+    for line, formula in zip(ax.lines, formulas, strict=False):
+        m, tau = line.get_data()
+        drawn = np.isfinite(m)
+        assert np.allclose(tau[drawn], formula(m[drawn]))
+    assert np.isnan(ax.lines[0].get_xdata()).sum() == 1, "the perceptron's jumps, and no line is drawn there"
+    assert [text.get_text() for text in ax.texts] == list(rules)
+    with pytest.raises(InvalidParameter, match="one rule or more"):
+        plot.steps({})
+    with pytest.raises(InvalidParameter, match="length"):
+        plot.steps(rules, length=0)

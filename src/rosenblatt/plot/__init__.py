@@ -1,16 +1,18 @@
 """Plots of learners, of training from files, of tags and trees, and of theorems."""
 
-from rosenblatt.plot.functions import losses, subgradient
-from rosenblatt.plot.learners import boundary, history, learning_curve, mixing, passes, regret
+from rosenblatt.plot.functions import losses, steps, subgradient
+from rosenblatt.plot.learners import boundary, history, learning_curve, mixing, passes, progress, regret
 from rosenblatt.plot.networks import network, neuron
 from rosenblatt.plot.structures import confusions, tree
 from rosenblatt.plot.theory import growth, lengths, proof, smoothing
 from rosenblatt.plot.two_classes import cone, margin, separability, separators, soft_margin
 from rosenblatt.plot.vectors import hull, intercept, projection, update, update_steps
+from rosenblatt.plot.weights import confidence, weights
 
 __all__ = [
     "boundary",
     "cone",
+    "confidence",
     "confusions",
     "growth",
     "history",
@@ -24,6 +26,7 @@ __all__ = [
     "network",
     "neuron",
     "passes",
+    "progress",
     "projection",
     "proof",
     "regret",
@@ -31,8 +34,10 @@ __all__ = [
     "separators",
     "smoothing",
     "soft_margin",
+    "steps",
     "subgradient",
     "tree",
     "update",
     "update_steps",
+    "weights",
 ]

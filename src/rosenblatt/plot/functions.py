@@ -1,21 +1,24 @@
-"""Pictures of functions of a margin: losses, and the lines below a convex one."""
+"""Pictures of functions of a margin: losses, steps of rules, and the lines below a convex function."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rosenblatt.errors import InvalidParameter
-from rosenblatt.exact.reading import NUMBER
+from rosenblatt.exact.reading import NUMBER, Quantity
 from rosenblatt.losses import hinge, log, perceptron, zero_one
-from rosenblatt.plot.canvas import BLUE, GREEN, GREY, VERMILION, Colour, new_axes
+from rosenblatt.plot.canvas import BLUE, COLOURS, GREEN, GREY, STYLES, VERMILION, Colour, new_axes, spread
 from rosenblatt.plot.plane import number
+from rosenblatt.rules import step
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+
+_POSITIVE = Quantity(0, open_low=True)
 
 
 def losses(ax: Axes | None = None) -> Axes:
@@ -32,6 +35,13 @@ def losses(ax: Axes | None = None) -> Axes:
     Returns
     -------
     matplotlib Axes
+
+    Examples
+    --------
+    >>> from rosenblatt import plot
+    >>> ax = plot.losses()
+    >>> [line.get_label() for line in ax.lines[:4]]
+    ['zero-one', 'hinge', 'log / log 2', 'perceptron']
     """
     ax = ax or new_axes()
     z = np.linspace(-3, 3, 601)
@@ -51,6 +61,55 @@ def losses(ax: Axes | None = None) -> Axes:
     ax.yaxis.tick_right()
     ax.yaxis.set_label_position("right")
     ax.set(title="Losses of a margin", xlabel="margin z = y·⟨w, x⟩", ylabel="loss", xlim=(-3, 3), ylim=(-0.1, 4.6))
+    return ax
+
+
+def steps(rules: Mapping[str, Any], length: float = 1.0, ax: Axes | None = None) -> Axes:
+    """Draw how far rules step: τ against the margin m of a row, each rule labelled where its line begins.
+
+    Parameters
+    ----------
+    rules : mapping of str to rule
+        Rules of `rosenblatt.rules` by name.
+    length : float, default=1.0
+        ‖x‖² of the row.
+    ax : matplotlib Axes, optional
+        Where to draw; new ones by default.
+
+    Returns
+    -------
+    matplotlib Axes
+
+    Examples
+    --------
+    >>> import matplotlib
+    >>> matplotlib.use("agg")
+    >>> from rosenblatt.rules import PA1, Perceptron
+    >>> ax = steps({"perceptron": Perceptron(0.0, 1.0), "PA": PA1(float("inf"))}, length=2.0)
+    >>> ax.get_title(), float(ax.lines[1].get_ydata()[0])  # (1 − m)/2 for m = −2
+    ('The step τ of a row with ‖x‖² = 2', 1.5)
+    """
+    if not rules:
+        raise InvalidParameter("rules", rules, "one rule or more, such as {'perceptron': rules.Perceptron(0.0, 1.0)}")
+    _POSITIVE.check("length", length)
+    ax = ax or new_axes(figsize=(7.5, 5))
+    margin = np.linspace(-2, 2, 801)
+    found = np.array([[step(rule, float(m), float(length), 1, True) for m in margin] for rule in rules.values()])
+    places = spread(found[:, 0], 0.06 * found.max())
+    for k, (name, taus, height) in enumerate(zip(rules, found, places, strict=True)):
+        jumps = np.flatnonzero(np.abs(np.diff(taus)) > 0.1) + 1  # where a rule stops moving at once
+        line, colour = np.insert([margin, taus], jumps, np.nan, axis=1), COLOURS[(k + 1) % len(COLOURS)]
+        ax.plot(*line, STYLES[k % len(STYLES)], color=colour, linewidth=2.4, label=name)
+        style: dict[str, Any] = {"textcoords": "offset points", "fontsize": 12, "ha": "right", "va": "center"}
+        ax.annotate(name, (margin[0], height), (-7, 0), color=colour, **style)
+    ax.axvline(0, color=GREY, linewidth=0.8)
+    ax.set_title(f"The step τ of a row with ‖x‖² = {number(length)}")
+    ax.set_xlabel("margin m before the step", fontsize=12)
+    ax.set_ylabel("τ", fontsize=12)
+    ax.yaxis.tick_right()
+    ax.yaxis.set_label_position("right")
+    ax.set(xlim=(-2, 2), ylim=(-0.05, None))
+    ax.spines[["top", "left"]].set_visible(False)
     return ax
 
 
