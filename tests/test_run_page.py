@@ -370,7 +370,7 @@ def test_an_address_opens_a_step_and_follows_it(opened):
 PIXEL = """([x, y]) => {
   const canvas = document.getElementById("plane");
   const scale = canvas.width / canvas.clientWidth;
-  const place = view.place(x, y).map((part) => part * scale);
+  const place = plane.place([x, y]).map((part) => part * scale);
   const copy = new OffscreenCanvas(canvas.width, canvas.height).getContext("2d", { willReadFrequently: true });
   copy.drawImage(canvas, 0, 0);
   return [...copy.getImageData(...place, 1, 1).data].slice(0, 3);
@@ -413,13 +413,13 @@ def test_the_chart_can_be_drawn_on_to_where_the_walls_meet(opened):
     run = trace(SPAM, SPAM_Y, gamma=0.05)
     assert 1000 < run.bound < math.inf
     page = opened(run)
-    assert page.evaluate("farthest") == run.updates
+    assert page.evaluate("walls.farthest") == run.updates
     page.locator("#far").focus()
     page.keyboard.press("Space")  # ticks the box, and plays nothing
-    assert page.evaluate("farthest") > run.bound
+    assert page.evaluate("walls.farthest") > run.bound
     shows(page, 0, run.updates)
     near = opened(trace(SPAM, SPAM_Y))
-    assert near.evaluate("farthest") > 15, "a bound near the end is shown at once"
+    assert near.evaluate("walls.farthest") > 15, "a bound near the end is shown at once"
 
 
 @in_a_browser

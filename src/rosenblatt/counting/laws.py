@@ -81,6 +81,19 @@ class Growth:
         The seconds and the bytes of each run, if `growth` was asked to measure them; else empty. No part of equality.
     memory : Growth or None
         The law of the bytes, likewise.
+
+    Examples
+    --------
+    >>> from rosenblatt.counting import growth
+    >>> def handshakes(n):
+    ...     count = 0
+    ...     for i in range(n):
+    ...         for j in range(i):
+    ...             count += 1
+    ...     return count
+    >>> found = growth(handshakes, range(1, 8))
+    >>> found.law, found.formula, found.exact, found.counts[:3]
+    ('n²', '2n² + 2n + 4', True, (8, 16, 28))
     """
 
     terms: Mapping[Term, Fraction | float]

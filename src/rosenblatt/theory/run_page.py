@@ -25,7 +25,8 @@ from rosenblatt.modelfile.atomic import atomic_write
 from rosenblatt.theory.signed import Signed
 
 MOST_POINTS = 20_000  # rows that are drawn; those that were learned from come first
-_FILES = ("run.html", "run.css", "run.js", "drawings.js", "controls.js")
+_SCRIPTS = ("canvas.js", "plane.js", "walls.js", "player.js", "run.js", "drawings.js", "controls.js")
+_FILES = ("run.html", "run.css", *_SCRIPTS)
 _DIGITS = 7  # of the numbers that are shown; rows have all of theirs
 _SUBSCRIPTS = str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉")
 

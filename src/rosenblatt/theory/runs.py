@@ -42,8 +42,9 @@ class Repeat(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Trace:
-    """A run of the perceptron with the quantities of its convergence proof: arrays over k = 0 … t, the state after k
-    updates, and what each of the t updates did.
+    """A run of the perceptron with the quantities of its convergence proof.
+
+    They are arrays over k = 0 … t, the state after k updates, and what each of the t updates did.
 
     Attributes
     ----------
@@ -80,6 +81,13 @@ class Trace:
         What was learned from: "margin" for rows with ⟨w, a⟩ ≤ δ, "prediction" for those whose predicted label is wrong.
     zero_sign : int
         By prediction, the label that a score of exactly 0 is predicted as.
+
+    Examples
+    --------
+    >>> from rosenblatt.theory import trace
+    >>> run = trace([[2, 1], [1, 3], [-1, -2], [-3, 0]], [1, 1, -1, -1])
+    >>> run.updates, run.example.tolist(), round(run.bound, 2), run.converged
+    (1, [0], 2.44, True)
     """
 
     example: NDArray

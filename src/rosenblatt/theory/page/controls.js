@@ -1,4 +1,4 @@
-// What is said of a step, how it is chosen, and how the run is played.
+// What is said of a step, and the page.
 
 // Words and numbers
 
@@ -60,7 +60,7 @@ function levelText(margin) {
 }
 
 function showProof(k) {
-  const numbers = [["lower", lowerWall(k)], ["progress", run.progress[k]], ["norm", run.norm[k]], ["upper", upperWall(k)]];
+  const numbers = [["lower", walls.lower(k)], ["progress", run.progress[k]], ["norm", run.norm[k]], ["upper", walls.upper(k)]];
   for (const [name, value] of numbers) byId(`${name}-value`).textContent = numberText(value);
   const compare = (small, large) => (small <= large + 1e-6 * Math.max(1, Math.abs(large)) ? "≤" : ">");
   ["lower", "progress", "upper"].forEach((name, i) => {
@@ -94,115 +94,34 @@ function proofText(k) {
 
 // The step that is shown
 
-const slider = byId("slider");
-let step = -1;
-let redraw = 0;
-
-function draw() {
-  redraw = 0;
+function draw(step) {
   const after = weightsAt(step);
   const before = weightsAt(Math.max(step - 1, 0));
   if (run.axes) {
     drawPlane(step, before, after);
     drawArrows(step, before, after);
   }
-  drawWalls(step);
+  walls.draw(step);
   showWeights(step, before, after);
   showUpdate(step);
   showProof(step);
-  byId("position").textContent = `${whole.format(step)} of ${whole.format(last)}`;
-  byId("back").disabled = step === 0;
-  byId("next").disabled = step === last;
-  slider.value = step;
-  slider.setAttribute("aria-valuetext", count(step, "update"));
 }
 
-let addressTimer;
-
-function show(k) {
-  const to = Math.max(0, Math.min(last, Math.round(k)));
-  if (to === step) return;
-  step = to;
-  redraw ||= requestAnimationFrame(draw);
-  clearTimeout(addressTimer); // browsers refuse more than a few changes of the address a second
-  addressTimer = setTimeout(() => history.replaceState(null, "", `#step=${step}`), 200);
-}
-
+const player = new Player(draw, () => `#step=${player.step}`);
 const stepOfAddress = () => Number(/^#step=(\d+)$/.exec(location.hash)?.[1] ?? 0);
-
-// Playing
-
-const SPEEDS = [1, 2, 5, 15, 60, 250, 1000, 4000];
-let playing = false;
-let clock = 0; // when the last frame was
-let exact = 0; // the step, with its fraction
-
-function setPlaying(on) {
-  if (on === playing || (on && last === 0)) return;
-  playing = on;
-  byId("play").textContent = on ? "Pause" : "Play";
-  byId("update-text").ariaLive = on ? "off" : "polite"; // screen readers cannot keep up with a film
-  if (!on) return;
-  if (step === last) show(0);
-  exact = step;
-  clock = performance.now();
-  requestAnimationFrame(playFrame);
-}
-
-function playFrame(now) {
-  if (!playing) return;
-  exact += (Math.max(0, now - clock) / 1000) * Number(byId("speed").value);
-  clock = now;
-  show(Math.floor(Math.min(exact, last)));
-  if (step === last) setPlaying(false);
-  else requestAnimationFrame(playFrame);
-}
-
-function goTo(k) {
-  setPlaying(false);
-  show(k);
-}
-
-const KEYS = {
-  ArrowRight: () => goTo(step + 1),
-  ArrowUp: () => goTo(step + 1),
-  ArrowLeft: () => goTo(step - 1),
-  ArrowDown: () => goTo(step - 1),
-  PageUp: () => goTo(step + Math.max(1, last / 20)),
-  PageDown: () => goTo(step - Math.max(1, last / 20)),
-  Home: () => goTo(0),
-  End: () => goTo(last),
-  " ": () => setPlaying(!playing),
-};
-
-document.addEventListener("keydown", (event) => {
-  if (event.ctrlKey || event.metaKey || event.altKey || event.target === byId("speed")) return;
-  if (event.key === " " && event.target.closest("button, [type=checkbox]")) return; // it presses the button
-  if (!(event.key in KEYS)) return;
-  event.preventDefault();
-  KEYS[event.key]();
-});
-slider.addEventListener("input", () => goTo(Number(slider.value)));
-byId("play").addEventListener("click", () => setPlaying(!playing));
-byId("back").addEventListener("click", () => goTo(step - 1));
-byId("next").addEventListener("click", () => goTo(step + 1));
 byId("far").addEventListener("change", () => lay());
-addEventListener("hashchange", () => goTo(stepOfAddress()));
+addEventListener("hashchange", () => player.goTo(stepOfAddress()));
 
 // The page
 
 function lay() {
-  const style = getComputedStyle(document.documentElement);
-  em = parseFloat(style.fontSize);
-  for (const name of ["paper", "ink", "soft", "line", "negative", "positive", "wrong", "lower", "upper", "room"]) {
-    colours[name] = style.getPropertyValue(`--${name}`).trim();
-  }
+  readStyle();
   if (run.axes) {
     layPlane();
     arrows.resize();
   }
-  layWalls();
-  if (step >= 0) draw();
+  walls.lay(run, byId("far").checked);
+  if (player.step >= 0) player.refresh();
 }
 
 function begin() {
@@ -228,14 +147,9 @@ function begin() {
   }
   byId("far-label").hidden = !meets;
   byId("far").checked = meets && run.bound <= 6 * Math.max(last, 1);
-  slider.max = last;
-  byId("play").disabled = last === 0;
-  const calm = SPEEDS.find((speed) => last / speed <= 30) ?? SPEEDS.at(-1);
-  for (const speed of SPEEDS) {
-    byId("speed").append(new Option(`${whole.format(speed)} a second`, speed, false, speed === calm));
-  }
+  player.setLast(last);
   lay();
-  show(stepOfAddress());
+  player.show(stepOfAddress());
   addEventListener("resize", lay);
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", lay);
 }

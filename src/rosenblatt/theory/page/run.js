@@ -1,31 +1,11 @@
-"use strict";
+// The run and its weights. Step k of the run is its state after k updates.
 
-// The run, its numbers as text, and its weights. Step k of the run is its state after k updates. The page is this file,
-// drawings.js and controls.js, one after the other.
-
-const byId = (id) => document.getElementById(id);
 const run = JSON.parse(byId("run").textContent);
 const last = run.example.length;
 const width = run.names.length;
 const separable = run.gamma > 0;
 const [xAxis, yAxis] = run.axes ?? [];
 const MOVE = run.rate === 1 ? "y·x" : "η·y·x"; // what an update adds to w
-
-// Numbers as text
-
-const short = new Intl.NumberFormat("en", { maximumSignificantDigits: 4 });
-const decimals = new Intl.NumberFormat("en", { maximumFractionDigits: 3 });
-const whole = new Intl.NumberFormat("en");
-
-function numberText(value, format = short) {
-  const size = Math.abs(value);
-  const far = size >= 1e7 || (size < 1e-3 && size > 0);
-  if (!far) return (Number.isInteger(value) ? whole : format).format(value).replace("-", "−");
-  const [digits, power] = value.toExponential(2).split("e");
-  return `${digits}·10${power.replace("+", "").replace(/./g, (digit) => SUPERSCRIPTS[digit])}`.replace("-", "−");
-}
-const SUPERSCRIPTS = { "-": "⁻", ...Array.from("⁰¹²³⁴⁵⁶⁷⁸⁹") };
-const count = (value, noun) => `${whole.format(value)} ${noun}${value === 1 ? "" : "s"}`;
 
 /** The label and the y of a class, once if they are the same number. */
 function className(sign) {
@@ -55,6 +35,3 @@ function weightsAt(k) {
   for (let i = block * stride; i < k; i++) learn(w, i);
   return w;
 }
-
-const lowerWall = (k) => run.lower[0] + k * run.lower[1];
-const upperWall = (k) => Math.sqrt(run.upper[0] + k * run.upper[1]);
