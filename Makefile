@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test lint bench reproduce fuzz kill fuzz-server kill-server kill-cluster figures docs clean
+.PHONY: demo test lint bench reproduce fuzz kill fuzz-server kill-server kill-cluster figures docs notebooks clean
 
 demo: .venv/plot
 	$(BIN)/python examples/demo.py
@@ -42,6 +42,9 @@ figures: .venv/plot
 
 docs: .venv/docs
 	$(BIN)/python -m sphinx -W --keep-going -j auto $(ARGS) docs build/site
+
+notebooks: .venv/docs
+	$(BIN)/python -m docs.notebooks $(ARGS)
 
 .venv/bin/python:
 	$(PYTHON) -m venv .venv

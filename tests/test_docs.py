@@ -14,6 +14,7 @@ import rosenblatt
 from docs.pages import DOCS, FIGURES, PAGES, ROOT, draw_family, page_name, run_page, shown_figures
 from rosenblatt import Perceptron
 from rosenblatt.engine import train
+from rosenblatt.theory.bounds import THEOREMS
 
 
 def imports_cupy(name):
@@ -133,6 +134,14 @@ def test_the_family_lists_every_learner():
     assert len(learners) > 20
     for name in learners:
         assert f"`{name}" in family, f"{name} is not on the page of the family"
+
+
+def test_the_guide_for_theorists_has_every_bound_and_the_tests_that_it_names_exist():
+    guide = (ROOT / "docs" / "guides" / "theorists.md").read_text(encoding="utf-8")
+    for name in THEOREMS:
+        assert f"`{name}`" in guide, f"{name} is not in the guide for theorists"
+    for file, test in re.findall(r"`(test_\w+\.py)::(\w+)`", guide):
+        assert f"def {test}(" in (ROOT / "tests" / file).read_text(encoding="utf-8"), f"there is no {test} in {file}"
 
 
 def test_the_readme_leads_to_every_section():

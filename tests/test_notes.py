@@ -75,11 +75,12 @@ def test_a_page_goes_through_its_note(path):
     for words in note["printed"]:
         assert words in head, f"{path.stem}.md does not say which note it is about: {words}"
     assert [title for title, _ in sections[: len(note["sections"])]] == [section["title"] for section in note["sections"]]
-    lacking = {
-        section["title"]: list(missing(section, text))
+    lacking = [
+        f"{section['title']}: {what}"
         for section, (_, text) in zip(note["sections"], sections, strict=False)
-    }
-    assert not {title: what for title, what in lacking.items() if what}
+        for what in missing(section, text)
+    ]
+    assert not lacking
 
 
 def test_every_page_has_its_list():

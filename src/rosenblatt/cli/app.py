@@ -39,6 +39,7 @@ SECTIONS = {
         "certify": "Are two classes linearly separable? With a proof either way.",
         "feasible": "Find x with A x > 0, or solve a linear program, with a proof.",
         "trace": "Trace the perceptron, update by update, with its bounds.",
+        "lab": "Click points in the browser and watch learners learn them.",
     },
     "This machine": {
         "bench": "Benchmark against scikit-learn.",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -61,30 +61,53 @@ def proof(trace: Trace, ax: Axes | Iterable[Axes] | None = None) -> Axes:
     lower, upper = trace.walls(k)
     below, above = trace.wall_formulas
     ax.fill_between(k, lower, upper, where=upper >= lower, color=SKY, alpha=0.18, linewidth=0)
-    ax.plot(k, upper, color=VERMILION, linewidth=1.8, label=f"‖w‖ ≤ {above}")
-    ax.plot(k, lower, color=VERMILION, linewidth=1.8, linestyle="--", label=f"⟨w, u⟩ ≥ {below}")
+    ax.plot(k, upper, color=VERMILION, linewidth=2.2, label=f"‖w‖ ≤ {above}")
+    ax.plot(k, lower, color=VERMILION, linewidth=2.2, linestyle="--", label=f"⟨w, u⟩ ≥ {below}")
     shown = slice(1 if far else 0, None)  # a logarithmic scale has no 0
     t, norm, progress = trace.k[shown], trace.norm[shown], trace.progress[shown]
     ax.plot(t, norm, color=BLUE, linewidth=3, marker=marker(trace.k), markersize=6, label="‖w‖")
-    ax.plot(t, progress, color=GREEN, linewidth=1.5, marker=marker(trace.k), markersize=4, label="⟨w, u⟩")
+    ax.plot(t, progress, color=GREEN, linewidth=2, marker=marker(trace.k), markersize=5, label="⟨w, u⟩")
+    _label_lines(ax)
     if meet is not None:
-        ax.plot(meet, trace.walls(meet)[1], "o", color=VERMILION, markersize=9)
-        words = f"the walls meet:\nat most {int(meet * (1 + 1e-9)):,} updates"
-        line = {"arrowstyle": "-", "color": VERMILION, "shrinkB": 6}
         place = (meet, trace.walls(meet)[1])
-        ax.annotate(words, place, (0.98, 0.45), "data", "axes fraction", line, color=VERMILION, ha="right", va="top")
+        ax.plot(*place, "o", color=VERMILION, markersize=11)
+        words = f"the walls meet:\nat most {int(meet * (1 + 1e-9)):,} updates"
+        thread = {"arrowstyle": "-", "color": VERMILION, "shrinkB": 6}
+        style: dict[str, Any] = {"color": VERMILION, "ha": "right", "va": "top", "fontsize": 14}
+        ax.annotate(words, place, (0.98, 0.28), "data", "axes fraction", thread, **style)
     if trace.broken is not None:
         at = (trace.broken, trace.progress[trace.broken])
-        ax.plot(*at, "X", color="black", markersize=10, label=f"a wall is passed at k = {trace.broken}")
+        ax.plot(*at, "X", color="black", markersize=10)
+        words = f"a wall is passed at k = {trace.broken}"
+        ax.annotate(words, at, (0, -12), textcoords="offset points", fontsize=12, ha="center", va="top")
     if far:
         ax.set(xscale="log", yscale="log")
-    ax.set(title=f"{trace.updates:,} updates, " + ("converged" if trace.converged else "not converged"), ylabel="length")
+    ending = "converged" if trace.converged else "not converged"
+    ax.set_title(f"{trace.updates:,} updates, {ending}", fontsize=15)
+    ax.set_ylabel("length", fontsize=13)
     ax.set_xlim(k[0], k[-1])
-    ax.legend(frameon=False, loc="upper left")
+    ax.tick_params(labelsize=11)
+    ax.spines[["top", "right"]].set_visible(False)
     if second:
         _cosine(second[0], trace, k, np.divide(lower, upper, out=np.zeros(len(k)), where=upper > 0))
-    (second or [ax])[-1].set_xlabel("updates k")
+    (second or [ax])[-1].set_xlabel("updates k", fontsize=13)
     return ax
+
+
+def _label_lines(ax: Axes) -> None:
+    """Write the name of each wall beside it, outside, and those of ‖w‖ and ⟨w, u⟩ where the run ends."""
+    upper, lower, norm, progress = ((line, np.column_stack(line.get_data())) for line in ax.lines)
+    style: dict[str, Any] = {"textcoords": "offset points", "fontsize": 14}
+    for (wall, path), part, away, side, height in (
+        (upper, 0.45, (-6, 5), "right", "bottom"),
+        (lower, 0.55, (8, -4), "left", "top"),
+    ):
+        x, y = path[int(part * len(path))]
+        ax.annotate(str(wall.get_label()), (x, y), away, color=VERMILION, ha=side, va=height, **style)
+    for (run, path), away, height in ((norm, (-8, 9), "bottom"), (progress, (9, -4), "top")):
+        if len(path):
+            x, y = path[-1]
+            ax.annotate(str(run.get_label()), (x, y), away, color=run.get_color(), va=height, **style)
 
 
 def _cosine(ax: Axes, trace: Trace, k: NDArray, floor: NDArray) -> None:
@@ -94,6 +117,7 @@ def _cosine(ax: Axes, trace: Trace, k: NDArray, floor: NDArray) -> None:
     ax.axhline(1, color=GREY, linewidth=1)
     lowest = min(0.0, np.nanmin(trace.cosine, initial=0.0))
     ax.set(xlim=(k[0], k[-1]), ylim=(1.05 * lowest, 1.1), ylabel="cosine")
+    ax.spines[["top", "right"]].set_visible(False)
     ax.legend(loc="lower right", ncols=2, edgecolor="none")
 
 

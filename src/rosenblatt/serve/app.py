@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from functools import cache
-from importlib.resources import files
-from pathlib import PurePath
 from typing import Annotated, Any
 
 from fastapi import FastAPI, Query, Request, Response
@@ -23,6 +20,7 @@ from rosenblatt.errors import (
 from rosenblatt.serve import learning, management, shapes
 from rosenblatt.serve.learning import learn, predict
 from rosenblatt.serve.metrics import CONTENT_TYPE
+from rosenblatt.serve.page_files import page_file, page_files
 from rosenblatt.serve.problem_details import from_error, problem
 from rosenblatt.serve.routing import make_router, route
 from rosenblatt.serve.service import (
@@ -31,9 +29,6 @@ from rosenblatt.serve.service import (
     service_of,
     summarize,
 )
-
-PAGE = {".html": "text/html", ".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml"}
-
 
 router = make_router()
 
@@ -108,28 +103,13 @@ async def ready(request: Request) -> Response:
 @route(router, "GET", "/", response_class=Response, include_in_schema=False)
 async def page(request: Request) -> Response:
     """Return the page."""
-    return page_file("index.html")
+    return page_file(page_files("rosenblatt.serve"), "index.html")
 
 
 @route(router, "GET", "/page/{file}", response_class=Response, include_in_schema=False)
 async def page_part(request: Request, file: str) -> Response:
     """Return a file of the page."""
-    return page_file(request.path_params["file"])
-
-
-def page_file(name: str) -> Response:
-    """Return one of the files of the page; no other is looked for."""
-    found = page_files().get(name)
-    if found is None:
-        return problem(404, "not-found", "There is nothing here", "there is no such file")
-    return Response(found, media_type=f"{PAGE[PurePath(name).suffix]}; charset=utf-8")
-
-
-@cache
-def page_files() -> dict[str, bytes]:
-    """Return the files of the page by name."""
-    folder = files("rosenblatt.serve").joinpath("page")
-    return {file.name: file.read_bytes() for file in folder.iterdir() if PurePath(file.name).suffix in PAGE}
+    return page_file(page_files("rosenblatt.serve"), request.path_params["file"])
 
 
 ROUTERS = (learning.router, management.router, router)

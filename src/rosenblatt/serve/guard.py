@@ -66,7 +66,8 @@ _OPEN, _PREDICT, _ADMINISTER = Rule(None, {}), Rule("predict", {}), Rule("admini
 _EXAMPLES = {JSON: "body_bytes", NDJSON: "body_bytes"}
 # Model names and names of files of the page are written as {name}. HEAD needs what GET needs; what is not here needs
 # "administer".
-RULES: dict[str, dict[str, Rule]] = {
+Rules = Mapping[str, Mapping[str, Rule]]
+RULES: Rules = {
     "/": {"GET": _OPEN},
     "/page/{name}": {"GET": _OPEN},
     "/healthz": {"GET": _OPEN},
@@ -106,8 +107,8 @@ class Guard:
     ----------
     app : ASGI application
         The application behind the guard.
-    tokens : Tokens
-        The tokens of the folder.
+    tokens : Tokens or None
+        The tokens of the folder; None for a server that needs none.
     limits : Limits
         The limits of the server.
     hosts : collection of str, optional
@@ -115,17 +116,20 @@ class Guard:
         that no page can reach it under a name of its own (DNS rebinding). None allows every name.
     metrics : Metrics, optional
         Where requests are counted.
+    rules : mapping, optional
+        What each route needs and reads, by its path and method.
     """
 
     def __init__(
         self,
         app: App,
-        tokens: Tokens,
+        tokens: Tokens | None,
         limits: Limits,
         hosts: Collection[str] | None = None,
         metrics: Metrics | None = None,
+        rules: Rules = RULES,
     ):
-        self.app, self.tokens, self.limits = app, tokens, limits
+        self.app, self.tokens, self.limits, self.rules = app, tokens, limits, rules
         self.hosts = None if hosts is None else frozenset(name.lower().encode("latin-1") for name in hosts)
         self.metrics = Metrics() if metrics is None else metrics
         self.held_bytes = 0  # the bodies of all requests that have no answer yet
@@ -147,7 +151,9 @@ class Guard:
             raise RefusedRequest(problem(421, "wrong-host", "The server does not have this name", detail))
         if b"origin" in headers or b"sec-fetch-site" in headers:
             self._check_origin(method, rule, headers)
-        if rule.scope is not None and (known := self.tokens.current()) is not None:
+        if rule.scope is None or self.tokens is None:
+            return
+        if (known := self.tokens.current()) is not None:
             _check_token(known, rule.scope, headers.get(b"authorization"))
 
     def check_body(self, rule: Rule, headers: dict[bytes, bytes]) -> str | None:
@@ -212,7 +218,7 @@ class _Request:
     async def answer(self) -> None:
         """Check the request, then let the application answer it, or refuse it."""
         began = time.perf_counter()
-        route = route_pattern(self.scope["path"])
+        route = route_pattern(self.scope["path"], self.guard.rules)
         try:
             receive = await self._admit(route)
             if receive is not None:
@@ -245,7 +251,7 @@ class _Request:
         if b"host" not in headers and scope["http_version"] != "1.0":
             raise RefusedRequest(problem(400, "malformed", "The request is malformed", "the header host is missing"))
         self.expects = b"expect" in headers
-        methods = RULES.get(route, {})
+        methods = guard.rules.get(route, {})
         rule = methods.get("GET" if method == "HEAD" else method, _ADMINISTER)
         guard.check_head(method, rule, headers)
         if methods and method not in methods and not (method == "HEAD" and "GET" in methods):
@@ -349,15 +355,15 @@ def _method_not_allowed(method: str, methods: Collection[str]) -> Response:
     return response
 
 
-def route_pattern(path: str) -> str:
-    """Return the route of a path as `RULES` writes it; "other" if there is none."""
-    if path in RULES:
+def route_pattern(path: str, rules: Rules = RULES) -> str:
+    """Return the route of a path as the rules write it; "other" if there is none."""
+    if path in rules:
         return path
     parts = path.split("/", 4)
     if len(parts) > 2 and parts[2]:
         parts[2] = "{name}"
         pattern = "/".join(parts)
-        if pattern in RULES:
+        if pattern in rules:
             return pattern
     return _OTHER
 

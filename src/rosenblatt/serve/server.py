@@ -112,6 +112,23 @@ class _Uvicorn(uvicorn.Server):
         yield
 
 
+def make_server(guard: Guard) -> uvicorn.Server:
+    """Return a server of what a guard stands before, with the guard's limits on connections; it leaves signals alone."""
+    limits = guard.limits
+    config = uvicorn.Config(
+        guard, http=with_limits(limits), ws="none",
+        lifespan="off", log_level="error", access_log=False, proxy_headers=False, server_header=False,
+        timeout_keep_alive=int(limits.idle_seconds), timeout_graceful_shutdown=int(limits.stop_seconds), backlog=BACKLOG,
+    )  # fmt: skip
+    return _Uvicorn(config)
+
+
+def url_of(listener: socket.socket) -> str:
+    """Return the address that a browser needs."""
+    address, port = listener.getsockname()[:2]
+    return f"http://[{address}]:{port}" if ":" in address else f"http://{address}:{port}"
+
+
 def serve(
     folder: Path,
     host: str = "127.0.0.1",
@@ -207,12 +224,7 @@ async def _serve(
     store = PredictionStore(log.folder, limits.prediction_days)
     service = Service(log.folder, writer, store, limits, metrics)
     writer.start()
-    config = uvicorn.Config(
-        Guard(HotRoutes(make_app(service)), tokens, limits, hosts, metrics), http=with_limits(limits), ws="none",
-        lifespan="off", log_level="error", access_log=False, proxy_headers=False, server_header=False,
-        timeout_keep_alive=int(limits.idle_seconds), timeout_graceful_shutdown=int(limits.stop_seconds), backlog=BACKLOG,
-    )  # fmt: skip
-    server = _Uvicorn(config)
+    server = make_server(Guard(HotRoutes(make_app(service)), tokens, limits, hosts, metrics))
 
     def stop() -> None:
         service.stop()
@@ -223,10 +235,8 @@ async def _serve(
     tidying = loop.create_task(_tidy(store))
     try:
         if started is not None:
-            address, port = listener.getsockname()[:2]
-            name = f"[{address}]" if ":" in address else address
             examples = sum(model.published.learner.seen for model in service.models.values())
-            started(Started(f"http://{name}:{port}", len(service.models), examples, tokens.needed()))
+            started(Started(url_of(listener), len(service.models), examples, tokens.needed()))
         await server.serve(sockets=[listener])
     finally:
         tidying.cancel()

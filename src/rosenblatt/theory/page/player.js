@@ -33,18 +33,19 @@ class Player {
       event.preventDefault();
       keys[event.key]();
     });
+    byId("speed").addEventListener("change", () => { this.speedChosen = true; });
     byId("slider").addEventListener("input", () => this.goTo(Number(byId("slider").value)));
     byId("play").addEventListener("click", () => this.setPlaying(!this.playing));
     byId("back").addEventListener("click", () => this.goTo(this.step - 1));
     byId("next").addEventListener("click", () => this.goTo(this.step + 1));
   }
 
-  /** There are so many steps from now on; playing them at the speed that is chosen takes half a minute at most. */
+  /** There are so many steps from now on; unless a speed was chosen, it is one that plays them in half a minute. */
   setLast(last) {
     this.last = last;
     byId("slider").max = last;
     byId("play").disabled = last === 0;
-    byId("speed").value = SPEEDS.find((speed) => last / speed <= 30) ?? SPEEDS.at(-1);
+    if (!this.speedChosen) byId("speed").value = SPEEDS.find((speed) => last / speed <= 30) ?? SPEEDS.at(-1);
   }
 
   /** Draw the step again, with the next frame. */
