@@ -105,7 +105,7 @@ def count(
 
         save_plot(draw_growth(found), plot)
         console.note(f"the plot is saved in {plot}")
-    console.result({"function": name, **_facts(found, largest)}, _text(found, largest, console))
+    console.result({"function": name, **_count_facts(found, largest)}, _text(found, largest, console))
     if not found.formula:
         console.note("try: sizes that double, such as --sizes 1,2,4,8,16,32,64, or an input that is not random")
     return Code.DONE if found.formula else Code.NO
@@ -152,7 +152,7 @@ def _constant(kind: str, text: str, known: str) -> Callable[[int], Any]:
     raise Failure(f"--input must be made of {known} and numbers, with commas between; got {text}", Code.USAGE)
 
 
-def _facts(found: Growth, largest: Operations | None) -> dict[str, Any]:
+def _count_facts(found: Growth, largest: Operations | None) -> dict[str, Any]:
     facts: dict[str, Any] = {
         "measure": found.unit, "law": found.law, "formula": found.formula, "exact": found.exact,
         "sizes": found.sizes, "counts": found.counts,

@@ -33,7 +33,7 @@ def running(path: Path, quiet: bool) -> Iterator[UserCode]:
     The file can import its neighbours. What it prints goes to standard error, or nowhere if quiet; no compiled files are
     left; and what it raises, there or in the block, becomes a failure that shows the line.
     """
-    code, tree = UserCode(path), _parse(path)
+    code, tree = UserCode(path), _syntax_tree(path)
     kept = sys.path.copy(), sys.dont_write_bytecode
     sys.path.insert(0, str(path.resolve().parent))
     sys.dont_write_bytecode = True
@@ -89,7 +89,7 @@ def check_call(function: Callable[..., Any], arguments: tuple[Any, ...], made_by
         raise Failure(f"{name}{signature} cannot be called with {made_by}: {error}", Code.USAGE, hint) from None
 
 
-def _parse(path: Path) -> ast.Module:
+def _syntax_tree(path: Path) -> ast.Module:
     content = path.read_bytes()
     try:
         return ast.parse(content, str(path))
@@ -102,5 +102,5 @@ def _parse(path: Path) -> ast.Module:
 
 def _one_of(path: Path) -> str:
     """The functions that a file defines, by its text: nothing is run."""
-    names = [f"{path}::{node.name}" for node in _parse(path).body if isinstance(node, ast.FunctionDef)]
+    names = [f"{path}::{node.name}" for node in _syntax_tree(path).body if isinstance(node, ast.FunctionDef)]
     return " or ".join(names[:10]) if names else f"{path} must define one with def"
