@@ -529,7 +529,7 @@ def test_the_formulas(bound, value):
 GOOD = {
     "along": 0.0, "offset": 0.5, "margin": 0.1, "C": 1.0, "power": 0.5, "alpha": 0.5, "gap": 0.5, "sigma": 0.1,
     "failure": 0.1, "p": 2.0, "factor": 1.5, "ball": 0.05, "distance": 0.1, "inscribed": 0.5, "eigenvalues": [1.0, 2.0],
-    "pairs": False, "delta": 0.01, "rate": 0.1,
+    "spreads": [2.0, 1.0], "pairs": False, "delta": 0.01, "rate": 0.1,
 }  # fmt: skip
 
 

@@ -11,6 +11,7 @@ import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.integrate import quad
+from scipy.stats import t as student
 from sklearn.base import clone
 from sklearn.datasets import load_iris
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
@@ -196,6 +197,13 @@ def test_the_exponential_instance(n):
         assert clf.success_
         assert clf.history_[-1].updates <= math.log(n) / sigma**2
         assert not ((clf.predict(X) != y) & (np.abs(clf.decision_function(X)) >= sigma)).any()
+
+
+@pytest.mark.parametrize("n", [2, 3, 4, 7, 30, 1000, 10**6])
+def test_a_good_start_is_a_student_t_of_at_least_one(n):
+    assert cap_probability(n) == pytest.approx(student.sf(1, n - 1), rel=1e-9)
+    assert cap_probability(n) > math.erfc(1 / math.sqrt(2)) / 2 > 1 / 8
+    assert cap_probability(n) <= cap_probability(n - 1) + 1e-12
 
 
 def test_cap_probability():

@@ -11,6 +11,7 @@ The questions asked most often, and what answers them:
     What does the proof look like on my data?         trace(X, y), drawn by rosenblatt.plot.proof; its to_html(path) saves a
                                                       page to step through
     What happens if nothing separates them?           find_cycle(X, y), cycles.lengths
+    How long can the weights become?                  length_bound(X, y), for ever and in any order
     Which data are the hardest?                       hard.exponential, hard.orthogonal, hard.with_margin
     How many labellings can a hyperplane make?        dichotomies(points), cover(n, d) in general position
     How many operations does a function execute?      count_operations(f, ...), and how they grow: growth(f, sizes)
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
     from rosenblatt.counting import Operations as Operations
     from rosenblatt.counting import count_operations as count_operations
     from rosenblatt.counting import growth as growth
+    from rosenblatt.theory.boundedness import LengthBound as LengthBound
+    from rosenblatt.theory.boundedness import length_bound as length_bound
     from rosenblatt.theory.cycles import find_cycle as find_cycle
     from rosenblatt.theory.geometry import Margin as Margin
     from rosenblatt.theory.geometry import NotSeparable as NotSeparable
@@ -50,6 +53,7 @@ _HOMES = {
     **dict.fromkeys(("gamma_padded", "margins", "projection", "radius"), "rosenblatt.theory.geometry"),
     **dict.fromkeys(("Inseparable", "Separable", "Undecided", "separability"), "rosenblatt.theory.separation"),
     **dict.fromkeys(("cover", "dichotomies"), "rosenblatt.theory.labellings"),
+    **dict.fromkeys(("LengthBound", "length_bound"), "rosenblatt.theory.boundedness"),
     "Trace": "rosenblatt.theory.runs",
     "trace": "rosenblatt.theory.tracing",
     "find_cycle": "rosenblatt.theory.cycles",

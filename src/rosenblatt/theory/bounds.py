@@ -50,6 +50,7 @@ a bound true with its own margin γ, the best one makes it sharpest. Bounds coun
     curvature   λ_max of XᵀX
     eigenvalues those of XᵀX
     pairs       whether starts come in pairs ±w
+    spreads     σ₁, …, σ_k: σᵣ is the least singular value of any r independent rows, k the rank of all rows
 
 Where lecture notes print a theorem, its docstring says so, and what they print that does not hold.
 """
@@ -212,6 +213,52 @@ def margin_ceiling(radius: float, updates: float, delta: float = 0.0, rate: floa
     0.1
     """
     return math.sqrt((radius * radius + 2 * delta / rate) / updates) if updates else math.inf
+
+
+@theorem
+def boundedness(
+    radius: float, spreads: Iterable[float], *, delta: float = 0.0, rate: float = 1.0, start: float = 0.0
+) -> float:
+    """Bound ‖w‖ for ever, for finitely many rows in any order, whether or not anything separates them.
+
+    For w += ηa whenever ⟨w, a⟩ ≤ δ: ‖w‖ ≤ η(√(‖w₀/η‖² + (L_k + R)²) + D_{k−1}), k the rank of the rows, with δ′ = δ/η and
+
+        D₀ = 0,  L₁ = δ′/σ₁,  D_r = L_r + R + D_{r−1},
+        L_r = 2 max(δ′, D² + R²)·(√r/σ_r)·q^(r−1),  q = max(1, 4(√(r−1)/σ_{r−1})·max(2R, D)),  D = D_{r−1}.
+
+    For δ = 0 that is R in rank 1 and (32√2 R²/(σ₁σ₂) + 2)R in rank 2; in rank k about
+    R·(R/σ)^((k + 1)!/2 − 1), a constant but hardly a forecast. `theory.length_bound` computes the spreads of given rows.
+
+    *Proof* that rows of rank r keep ‖w‖ ≤ max(‖w₀‖, L_r + R) + D_{r−1} for w₀ in their span, by induction; η = 1. Only the
+    part of w in the span of the rows moves. Rank 1: beyond δ/σ₁ each update goes towards 0, by R at most. Rank r: let v be
+    longer than L_r, of direction u. Let ε_r = σ_r/√r, εⱼ = εⱼ₊₁/q, and ε₀ = 0. The rows with |⟨a, u⟩| < εⱼ (= 0 for j = 0)
+    span a space Vⱼ of dimension < r, as r independent ones would give ‖u‖ < ε_r√r/σ_r = 1. So among V₀ ⊆ … ⊆ V_r two
+    neighbours are equal, Vⱼ = Vⱼ₊₁ = V; let e = εⱼ₊₁. Rows outside V have |⟨a, u⟩| ≥ e, and the part p of v in V has
+    ‖p‖ ≤ εⱼ(√(r−1)/σ_{r−1})‖v‖. While only rows in V move w, that part is at most ‖p‖ + D long, by induction, so that
+    ‖w − v‖ ≤ 2‖p‖ + D, and the products of w with rows outside V are within e‖v‖/2 of those of v. Positive ones are still
+    above δ. The first row with a negative one that moves w leaves ‖w‖² ≤ ‖v‖² + 2‖p‖D + D² − e‖v‖ + R² ≤ ‖v‖². Until then
+    ‖w‖ ≤ ‖v‖ + D, and then all begins anew, with a v that is no longer than the last, or of length ≤ L_r, from where
+    one update leads to L_r + R at most. ∎ Minsky and Papert 1969, Block and Levin 1970 and Amaldi and Hauser 2005 have
+    proofs that w is bounded; this one is ours. Waterloo CS489/698 states it without a constant.
+
+    >>> boundedness(1.0, [1.0]), round(boundedness(1.0, [1.0, 1.0]), 1)
+    (1.0, 47.3)
+    """
+    widths = [POSITIVE.check("spreads", value) for value in spreads]
+    scaled, lift, reach = delta / rate, 0.0, 0.0  # reach is L_r + R, lift is D_{r−1}
+    previous = math.inf
+    try:
+        for r, width in enumerate(widths, 1):
+            lift += reach
+            if r == 1:
+                reach = scaled / width + radius
+            else:
+                q = max(1.0, 4 * math.sqrt(r - 1) / previous * max(2 * radius, lift))
+                reach = 2 * max(scaled, lift**2 + radius**2) * math.sqrt(r) / width * q ** (r - 1) + radius
+            previous = width
+    except OverflowError:
+        return math.inf
+    return rate * (math.hypot(start / rate, reach) + lift)
 
 
 @theorem

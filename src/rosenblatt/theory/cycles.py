@@ -7,7 +7,8 @@ not, and cannot unless the rows have a combination with *integer* weights that i
 Waterloo CS489/698 ("if there is no separating hyperplane, then perceptron cycles") and of IIIT-H SMAI ("will eventually
 repeat the same set of weights") state it for all data. In a random order weights recur on rational data, but no cycle does.
 
-Boundedness: Minsky and Papert 1969 (the Waterloo notes print 1967), Block and Levin 1970, Amaldi and Hauser 2005.
+Boundedness: Minsky and Papert 1969 (the Waterloo notes print 1967), Block and Levin 1970, Amaldi and Hauser 2005; with a
+constant and a proof in `bounds.boundedness`.
 
 The perceptron's walk in numbers that do not round: ints, fractions, floats as the fractions they are, or any ordered
 numbers that add and multiply exactly.
