@@ -1,6 +1,7 @@
 """What the pictures contain."""
 
 import sys
+from pathlib import Path
 
 import matplotlib
 import numpy as np
@@ -275,3 +276,9 @@ def test_confusions_lead_with_what_is_confused_most():
     assert written(ax) == sorted(["50", "2", "7", "9", "1"])
     with pytest.raises(ValueError, match="confusions is empty"):
         plot.confusions({})
+
+
+def test_the_page_of_pictures_names_every_one():
+    page = (Path(__file__).parents[1] / "docs" / "howto" / "pictures.md").read_text(encoding="utf-8")
+    for name in plot.__all__:
+        assert f"plot.{name}(" in page, f"plot.{name} is not on the page"

@@ -7,12 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rosenblatt.errors import MissingDependency
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 Colour = str | NDArray
 
@@ -45,3 +48,10 @@ def spread(heights: NDArray, apart: float) -> NDArray:
     for below, above in pairwise(order):
         places[above] = max(places[above], places[below] + apart)
     return places
+
+
+def label_end(ax: Axes, words: str, end: tuple[float, float], colour: Colour, *, left: bool = False) -> None:
+    """Write words beside the end of a line, at its right end or at its left, also where that is beyond the frame."""
+    away, side = (-7, "right") if left else (8, "left")
+    style: dict[str, Any] = {"textcoords": "offset points", "fontsize": 12, "ha": side, "va": "center"}
+    ax.annotate(words, end, (away, 0), color=colour, annotation_clip=False, **style)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from rosenblatt.errors import InvalidParameter
 from rosenblatt.exact.reading import NUMBER, Quantity
 from rosenblatt.losses import hinge, log, perceptron, zero_one
-from rosenblatt.plot.canvas import BLUE, COLOURS, GREEN, GREY, STYLES, VERMILION, Colour, new_axes, spread
+from rosenblatt.plot.canvas import BLUE, COLOURS, GREEN, GREY, STYLES, VERMILION, Colour, label_end, new_axes, spread
 from rosenblatt.plot.plane import number
 from rosenblatt.rules import step
 
@@ -100,8 +100,7 @@ def steps(rules: Mapping[str, Any], length: float = 1.0, ax: Axes | None = None)
         jumps = np.flatnonzero(np.abs(np.diff(taus)) > 0.1) + 1  # where a rule stops moving at once
         line, colour = np.insert([margin, taus], jumps, np.nan, axis=1), COLOURS[(k + 1) % len(COLOURS)]
         ax.plot(*line, STYLES[k % len(STYLES)], color=colour, linewidth=2.4, label=name)
-        style: dict[str, Any] = {"textcoords": "offset points", "fontsize": 12, "ha": "right", "va": "center"}
-        ax.annotate(name, (margin[0], height), (-7, 0), color=colour, **style)
+        label_end(ax, name, (-2, height), colour, left=True)
     ax.axvline(0, color=GREY, linewidth=0.8)
     ax.set_title(f"The step τ of a row with ‖x‖² = {number(length)}")
     ax.set_xlabel("margin m before the step", fontsize=12)
@@ -172,7 +171,7 @@ def subgradient(
         colour, dashes = (GREEN, "-") if belongs else (VERMILION, "--")
         ax.plot(x, tangent, dashes, color=colour, linewidth=1.8, label=f"c = {number(float(c))}", zorder=2)
         words = f"c = {number(float(c))}" + ("" if belongs else ", above f")
-        ax.annotate(words, (x[-1], tangent[-1]), (5, 0), textcoords="offset points", color=colour, fontsize=12, va="center")
+        label_end(ax, words, (x[-1], tangent[-1]), colour)
         if not belongs:
             ax.fill_between(x, f(x), tangent, where=tangent > f(x), color=VERMILION, alpha=0.15, linewidth=0)
     if below:

@@ -19,6 +19,7 @@ from rosenblatt.plot.canvas import (
     STYLES,
     VERMILION,
     Colour,
+    label_end,
     marker,
     new_axes,
     spread,
@@ -275,11 +276,10 @@ def progress(runs: Mapping[str, Evaluation], ax: Axes | None = None) -> Axes:
     for k, ((name, run), share, height) in enumerate(zip(runs.items(), shares, places, strict=True)):
         colour, words = COLOURS[(k + 1) % len(COLOURS)], f"{name}: {run.mistakes[-1]:,} mistakes"
         ax.plot(run.seen, share, STYLES[k % len(STYLES)], marker=marker(share), color=colour, linewidth=2)
-        place = (float(run.seen[-1]), height)
-        ax.annotate(words, place, (8, 0), textcoords="offset points", color=colour, fontsize=12, va="center")
+        label_end(ax, words, (float(run.seen[-1]), height), colour)
     ax.set_xlabel("examples", fontsize=12)
     ax.set_ylabel("% wrong since the dot before", fontsize=12)
-    ax.set_ylim(0, 1.05 * top)
+    ax.set_ylim(-0.03 * top, 1.05 * top)
     ax.spines[["top", "right"]].set_visible(False)
     return ax
 

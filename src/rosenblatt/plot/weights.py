@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from rosenblatt.errors import InvalidData, InvalidParameter
 from rosenblatt.plot import plane
-from rosenblatt.plot.canvas import BLUE, COLOURS, GREY, STYLES, new_axes, spread
+from rosenblatt.plot.canvas import BLUE, COLOURS, GREY, STYLES, label_end, new_axes, spread
 from rosenblatt.plot.plane import number, read_pair
 
 if TYPE_CHECKING:
@@ -59,9 +59,7 @@ def weights(path: ArrayLike, names: Sequence[str] = (), ax: Axes | None = None) 
     places = spread(last, 0.055 * (float(values.max() - values.min()) or 1.0))
     for k, (name, weight, height) in enumerate(zip(names, last, places, strict=True)):
         words, colour = f"{name}: {number(weight)}", COLOURS[k % len(COLOURS)]
-        ax.annotate(
-            words, (updates[-1], height), (7, 0), textcoords="offset points", color=colour, fontsize=12, va="center"
-        )
+        label_end(ax, words, (len(values) - 1, height), colour)
     ax.set_title(f"{values.shape[1]:,} weights, {len(values) - 1:,} update{'s' * (len(values) != 2)}")
     ax.set_xlabel("updates", fontsize=12)
     ax.set_ylabel("weight", fontsize=12)
