@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import rosenblatt
-from docs.pages import FIGURES, PAGES, ROOT, draw_family, page_name, run_page, shown_figures
+from docs.pages import DOCS, FIGURES, PAGES, ROOT, draw_family, page_name, run_page, shown_figures
 from rosenblatt import Perceptron
 from rosenblatt.engine import train
 from rosenblatt.theory.bounds import THEOREMS
@@ -94,8 +94,40 @@ def test_every_public_function_has_its_parameters_and_results_described():
     assert not missing, "\n".join(sorted(missing))
 
 
-def test_the_perceptron_shows_its_use():
-    assert doctest.DocTestFinder().find(Perceptron)[0].examples
+# Modules without __all__ whose functions and classes are for users.
+OPEN = ("errors", "losses", "rules", "theory.bounds", "theory.cycles", "theory.hard", "theory.network")
+
+
+def public_names():
+    """(name, thing) of all public classes and functions."""
+    for name in ["rosenblatt", *MODULES]:
+        if ".cli" in name:
+            continue
+        module = importlib.import_module(name)
+        found = {member: getattr(module, member) for member in getattr(module, "__all__", ())}
+        if name.removeprefix("rosenblatt.") in OPEN:
+            found |= {
+                member: thing
+                for member, thing in vars(module).items()
+                if not member.startswith("_") and getattr(thing, "__module__", "") == name
+            }
+        for member, thing in found.items():
+            if inspect.isclass(thing) or inspect.isroutine(thing):
+                yield f"{name}.{member}", thing
+
+
+def test_every_public_name_shows_its_use():
+    finder, modules = doctest.DocTestFinder(), [importlib.import_module(name) for name in ["rosenblatt", *MODULES]]
+    found = {test.docstring: test.examples for module in modules for test in finder.find(module)}
+    names, missing = dict(public_names()), []
+    assert len(names) > 250
+    for name, thing in names.items():
+        doc = vars(thing)["__doc__"] if inspect.isclass(thing) else thing.__doc__
+        if not (doc or "").strip().partition("\n")[0].endswith("."):
+            missing.append(f"{name}: a sentence as its first line")
+        if not any(not example.options.get(doctest.SKIP) for example in found.get(doc, ())):
+            missing.append(f"{name}: an example that test_docstrings_run runs")
+    assert not missing, "\n".join(sorted(missing))
 
 
 def test_the_guide_names_every_parameter_and_every_reason_to_stop():
@@ -144,10 +176,10 @@ def test_the_guide_for_theorists_has_every_bound_and_the_tests_that_it_names_exi
         assert f"def {test}(" in (ROOT / "tests" / file).read_text(encoding="utf-8"), f"there is no {test} in {file}"
 
 
-def test_the_readme_leads_to_every_page():
+def test_the_readme_leads_to_every_section():
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    for page in PAGES[1:]:
-        assert f"{page.name})" in readme, f"README.md does not lead to {page.name}"
+    for page in [DOCS / "index.md", *DOCS.glob("*/index.md")]:
+        assert f"({page_name(page)})" in readme, f"README.md does not lead to {page_name(page)}"
 
 
 def test_the_page_on_serving_has_every_limit_as_it_is_and_every_route():

@@ -39,6 +39,8 @@ from rosenblatt.exact.dyadic import whole
 from rosenblatt.exact.reading import COUNT, NOT_NEGATIVE, POSITIVE, MatrixLike, dense
 from rosenblatt.theory.signed import read, two_valued
 
+__all__ = ["Converged", "Cycle", "Mixture", "NoRepeat", "find_cycle", "lengths", "mixture"]
+
 Number: TypeAlias = Any  # int, Fraction, float, Decimal, or any type that adds, multiplies and compares exactly
 DELTA = NOT_NEGATIVE._replace(advice="below 0, rows that are wrong would be passed over")
 _EXACT = 2**53  # up to here every integer is a float
