@@ -206,12 +206,14 @@ def escape_bars(text: str) -> str:
 def command_pages() -> Iterator[tuple[Path, str]]:
     """Yield (path, text) of the page of each command, and of their list."""
     index = "# Commands\n\nWhat they share, and examples of each: [the command line](../../howto/command_line.md).\n"
+    manual = (REFERENCE.parent / "howto" / "command_line.md").read_text(encoding="utf-8")
     for section, commands in SECTIONS.items():
         rows = "".join(f"| [`{name}`]({name}.md) | {sentence} |\n" for name, sentence in commands.items())
         entries = "".join(f"{name} <{name}>\n" for name in commands)
         index += f"\n## {section}\n\n| | |\n|---|---|\n{rows}\n```{{toctree}}\n:hidden:\n\n{entries}```\n"
         for name, sentence in commands.items():
-            seen = f"[Examples, and what each option is for](../../howto/command_line.md#{name})."
+            anchor = f"#{name}" if f"\n## {name}\n" in manual else ""
+            seen = f"[Examples, and what each option is for](../../howto/command_line.md{anchor})."
             yield COMMANDS / f"{name}.md", f"# rosenblatt {name}\n\n{sentence} {seen}\n\n```text\n{help_text(name)}\n```\n"
     yield COMMANDS / "index.md", index
 
