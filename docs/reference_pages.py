@@ -148,8 +148,10 @@ def entry(name: str, thing: Any) -> str:
         return f".. py:data:: {name}\n\n   {value(thing)}\n\n"
     if not inspect.isclass(thing):
         return f".. autofunction:: {name}\n\n"
-    members = [each for each, member in inspect.getmembers_static(thing) if is_our_method(thing, each, member)]
-    kind = "exception" if issubclass(thing, BaseException) else "class"
+    is_error = issubclass(thing, BaseException)  # what all errors inherit is described once
+    found = sorted(vars(thing).items()) if is_error else inspect.getmembers_static(thing)
+    members = [each for each, member in found if is_our_method(thing, each, member)]
+    kind = "exception" if is_error else "class"
     return f".. auto{kind}:: {name}\n" + (f"   :members: {', '.join(members)}\n" if members else "") + "\n"
 
 
