@@ -12,6 +12,7 @@ import pytest
 
 import rosenblatt
 from docs.pages import DOCS, FIGURES, PAGES, ROOT, draw_family, page_name, run_page, shown_figures
+from docs.public import public_names
 from rosenblatt import Perceptron
 from rosenblatt.engine import train
 from rosenblatt.theory.bounds import THEOREMS
@@ -94,8 +95,21 @@ def test_every_public_function_has_its_parameters_and_results_described():
     assert not missing, "\n".join(sorted(missing))
 
 
-def test_the_perceptron_shows_its_use():
-    assert doctest.DocTestFinder().find(Perceptron)[0].examples
+def test_every_public_name_shows_its_use():
+    finder, modules = doctest.DocTestFinder(), [importlib.import_module(name) for name in ["rosenblatt", *MODULES]]
+    found = {test.docstring: test.examples for module in modules for test in finder.find(module)}
+    names = {f"{module}.{name}": thing for module, name, thing in public_names()}
+    assert len(names) > 250
+    missing = []
+    for name, thing in names.items():
+        if not (inspect.isclass(thing) or inspect.isroutine(thing)):
+            continue
+        doc = vars(thing)["__doc__"] if inspect.isclass(thing) else thing.__doc__
+        if not (doc or "").strip().partition("\n")[0].endswith("."):
+            missing.append(f"{name}: a sentence as its first line")
+        if not any(not example.options.get(doctest.SKIP) for example in found.get(doc, ())):
+            missing.append(f"{name}: an example that test_docstrings_run runs")
+    assert not missing, "\n".join(sorted(missing))
 
 
 def test_the_guide_names_every_parameter_and_every_reason_to_stop():
