@@ -23,6 +23,7 @@ project = "rosenblatt"
 version = release = __version__
 html_title = f"rosenblatt {version}"
 html_theme = "furo"
+pygments_dark_style = "github-dark"  # the theme's own underlines names as if they were links
 html_static_path = ["static"]
 html_css_files = ["site.css"]
 smartquotes = False  # quotation marks are those that Python takes

@@ -148,8 +148,10 @@ def entry(name: str, thing: Any) -> str:
         return f".. py:data:: {name}\n\n   {value(thing)}\n\n"
     if not inspect.isclass(thing):
         return f".. autofunction:: {name}\n\n"
-    members = [each for each, member in inspect.getmembers_static(thing) if is_our_method(thing, each, member)]
-    kind = "exception" if issubclass(thing, BaseException) else "class"
+    is_error = issubclass(thing, BaseException)  # what all errors inherit is described once
+    found = sorted(vars(thing).items()) if is_error else inspect.getmembers_static(thing)
+    members = [each for each, member in found if is_our_method(thing, each, member)]
+    kind = "exception" if is_error else "class"
     return f".. auto{kind}:: {name}\n" + (f"   :members: {', '.join(members)}\n" if members else "") + "\n"
 
 
@@ -206,12 +208,14 @@ def escape_bars(text: str) -> str:
 def command_pages() -> Iterator[tuple[Path, str]]:
     """Yield (path, text) of the page of each command, and of their list."""
     index = "# Commands\n\nWhat they share, and examples of each: [the command line](../../howto/command_line.md).\n"
+    manual = (REFERENCE.parent / "howto" / "command_line.md").read_text(encoding="utf-8")
     for section, commands in SECTIONS.items():
         rows = "".join(f"| [`{name}`]({name}.md) | {sentence} |\n" for name, sentence in commands.items())
         entries = "".join(f"{name} <{name}>\n" for name in commands)
         index += f"\n## {section}\n\n| | |\n|---|---|\n{rows}\n```{{toctree}}\n:hidden:\n\n{entries}```\n"
         for name, sentence in commands.items():
-            seen = f"[Examples, and what each option is for](../../howto/command_line.md#{name})."
+            anchor = f"#{name}" if f"\n## {name}\n" in manual else ""
+            seen = f"[Examples, and what each option is for](../../howto/command_line.md{anchor})."
             yield COMMANDS / f"{name}.md", f"# rosenblatt {name}\n\n{sentence} {seen}\n\n```text\n{help_text(name)}\n```\n"
     yield COMMANDS / "index.md", index
 
