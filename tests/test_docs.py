@@ -12,6 +12,7 @@ import pytest
 
 import rosenblatt
 from docs.pages import DOCS, FIGURES, PAGES, ROOT, draw_family, page_name, run_page, shown_figures
+from docs.public import public_names
 from rosenblatt import Perceptron
 from rosenblatt.engine import train
 from rosenblatt.theory.bounds import THEOREMS
@@ -94,34 +95,15 @@ def test_every_public_function_has_its_parameters_and_results_described():
     assert not missing, "\n".join(sorted(missing))
 
 
-# Modules without __all__ whose functions and classes are for users.
-OPEN = ("errors", "losses", "rules", "theory.bounds", "theory.cycles", "theory.hard", "theory.network")
-
-
-def public_names():
-    """(name, thing) of all public classes and functions."""
-    for name in ["rosenblatt", *MODULES]:
-        if ".cli" in name:
-            continue
-        module = importlib.import_module(name)
-        found = {member: getattr(module, member) for member in getattr(module, "__all__", ())}
-        if name.removeprefix("rosenblatt.") in OPEN:
-            found |= {
-                member: thing
-                for member, thing in vars(module).items()
-                if not member.startswith("_") and getattr(thing, "__module__", "") == name
-            }
-        for member, thing in found.items():
-            if inspect.isclass(thing) or inspect.isroutine(thing):
-                yield f"{name}.{member}", thing
-
-
 def test_every_public_name_shows_its_use():
     finder, modules = doctest.DocTestFinder(), [importlib.import_module(name) for name in ["rosenblatt", *MODULES]]
     found = {test.docstring: test.examples for module in modules for test in finder.find(module)}
-    names, missing = dict(public_names()), []
+    names = {f"{module}.{name}": thing for module, name, thing in public_names()}
     assert len(names) > 250
+    missing = []
     for name, thing in names.items():
+        if not (inspect.isclass(thing) or inspect.isroutine(thing)):
+            continue
         doc = vars(thing)["__doc__"] if inspect.isclass(thing) else thing.__doc__
         if not (doc or "").strip().partition("\n")[0].endswith("."):
             missing.append(f"{name}: a sentence as its first line")

@@ -186,6 +186,14 @@ class ConicSolution:
         Its work in all, the homogeneous systems it was given, and the half-spaces they were made of at the end.
     reason : str
         Why it is undecided, if it is.
+
+    Examples
+    --------
+    >>> from rosenblatt.feasibility import Polyhedral, solve_conic
+    >>> cone = Polyhedral([[1, 0, -1], [0, 1, -2]])  # x₁ ≥ 1 and x₂ ≥ 2
+    >>> answer = solve_conic([1, 1], cone)
+    >>> answer.status, answer.lower <= 3 <= answer.upper, answer.verify([1, 1], cone)
+    ('optimal', True, True)
     """
 
     status: str

@@ -48,6 +48,12 @@ class Job(NamedTuple):
         Where to stop.
     seed : int
         For orders that draw, and for learners that do.
+
+    Examples
+    --------
+    >>> job = Job("PassiveAggressiveClassifier", {"C": 0.5}, order="shuffle", epochs=5)
+    >>> job.learner, job.settings, job.updates
+    ('PassiveAggressiveClassifier', {'C': 0.5}, 1000)
     """
 
     learner: str = "Perceptron"
@@ -83,6 +89,13 @@ class Recording(NamedTuple):
         Points shown, epochs begun.
     proof : Trace or None
         The same run with its proof, of the plain perceptron.
+
+    Examples
+    --------
+    >>> X, y = np.array([[2.0, 1.0], [1.0, 3.0], [-1.0, -2.0], [-3.0, 0.0]]), np.array([1, 1, -1, -1])
+    >>> run = record(X, y, Job("Perceptron"))
+    >>> run.errors, run.stopped, run.lines.tolist()
+    ([2, 0], 'converged', [[0.0, 0.0, 0.0], [2.0, 1.0, 1.0]])
     """
 
     example: list[int | None]
@@ -135,7 +148,7 @@ def record(X: NDArray, y: NDArray, job: Job, box: Box = (-1.0, 1.0, -1.0, 1.0)) 
     >>> X, y = np.array([[2.0, 1.0], [1.0, 3.0], [-1.0, -2.0], [-3.0, 0.0]]), np.array([1, 1, -1, -1])
     >>> run = record(X, y, Job("Perceptron"))
     >>> run.example, run.lines[-1].tolist(), run.separates, round(run.margin, 3)
-    ([2], [1.0, 2.0, -1.0], True, 0.894)
+    ([0], [2.0, 1.0, 1.0], True, 1.342)
     """
     X, y = check_points(X, y)
     for name, value, most in (("epochs", job.epochs, MOST_EPOCHS), ("updates", job.updates, MOST_UPDATES)):
