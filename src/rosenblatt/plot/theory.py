@@ -46,7 +46,7 @@ def proof(trace: Trace, ax: Axes | Iterable[Axes] | None = None) -> Axes:
     >>> from rosenblatt import plot
     >>> from rosenblatt.theory import trace
     >>> ax = plot.proof(trace([[2, 1], [1, 3], [-1, -2], [-3, 0]], [1, 1, -1, -1]))
-    >>> ax.get_legend().get_texts()[0].get_text()
+    >>> ax.texts[0].get_text()
     '‖w‖ ≤ √k R'
     """
     if not isinstance(trace, Trace):
