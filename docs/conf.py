@@ -25,6 +25,7 @@ html_title = f"rosenblatt {version}"
 html_theme = "furo"
 html_static_path = ["static"]
 html_css_files = ["site.css"]
+smartquotes = False  # quotation marks are those that Python takes
 html_show_copyright = False
 html_copy_source = False
 
@@ -36,7 +37,7 @@ myst_enable_extensions = ["colon_fence"]
 copybutton_prompt_text = r">>> |\.\.\. |\$ "  # a copied example is code alone
 copybutton_prompt_is_regexp = True
 
-default_role = "name"
+default_role = "py:name"
 autodoc_typehints = "none"  # the docstrings say what is allowed
 autodoc_preserve_defaults = True
 napoleon_google_docstring = False
@@ -61,6 +62,6 @@ logging.getLogger("sphinx.sphinx.directives.other").addFilter(lambda record: "gl
 
 
 def setup(app: Sphinx) -> None:
-    app.add_role("name", NameRole("py:obj"))
+    app.add_role_to_domain("py", "name", NameRole())
     app.connect("config-inited", lambda app, config: write_pages())
     app.connect("autodoc-process-docstring", lambda *event: as_rst(event[-1]), priority=400)  # before napoleon

@@ -10,7 +10,7 @@ from __future__ import annotations
 import ast
 import inspect
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from importlib import import_module
 from pathlib import Path
 from textwrap import dedent, indent
@@ -21,6 +21,7 @@ from typer.testing import CliRunner
 
 from docs.public import names_of, public_modules, public_names
 from rosenblatt.cli.app import SECTIONS, app
+from rosenblatt.modelfile.atomic import atomic_write
 
 REFERENCE = Path(__file__).parent / "reference"
 API, COMMANDS = REFERENCE / "api", REFERENCE / "commands"
@@ -32,34 +33,41 @@ def write_pages() -> None:
     for path, text in pages.items():
         path.parent.mkdir(parents=True, exist_ok=True)
         if not path.exists() or path.read_text(encoding="utf-8") != text:
-            path.write_text(text, encoding="utf-8")
+            with atomic_write(path) as file:  # two builds at a time write the same
+                file.write(text.encode())
     for path in [*API.rglob("*.rst"), *COMMANDS.rglob("*.md")]:
         if path not in pages:
-            path.unlink()
+            path.unlink(missing_ok=True)
 
 
 # From docstrings
 
 
 def api_pages() -> Iterator[tuple[Path, str]]:
-    """Yield (path, text) of the page of each module, and of each learner in it."""
+    """Yield (path, text) of the page of each module, of each learner in it, and of their list."""
     modules = {module.__name__: module for module in public_modules()}
     for package in {name.rpartition(".")[0] for name in modules} - {"", *modules}:
         modules[package] = import_module(package)  # such as rosenblatt.data, whose names are in its modules
     homes = find_homes()
     for name, module in modules.items():
         page = page_of(name)
-        learners = {}
-        for each in names_of(module):
-            thing = getattr(module, each)
-            if is_learner(thing) and homes[id(thing)] == f"{name}.{each}":
-                learners[page.with_suffix("") / f"{each}.rst"] = (
-                    title(each) + f".. currentmodule:: {name}\n\n" + entry(each, thing)
-                )
-        parts = [page_of(other) for other in modules if other.rpartition(".")[0] == name != "rosenblatt"]
-        below = [path.relative_to(page.parent).with_suffix("").as_posix() for path in [*sorted(parts), *learners]]
-        yield page, module_page(module, below, homes)
-        yield from learners.items()
+        things = {each: getattr(module, each) for each in names_of(module)}
+        learners = [each for each, thing in things.items() if is_learner(thing) and homes[id(thing)] == f"{name}.{each}"]
+        for each in learners:
+            yield (
+                page.with_suffix("") / f"{each}.rst",
+                title(each) + f".. currentmodule:: {name}\n\n" + entry(each, things[each]),
+            )
+        parts = sorted(other for other in modules if other.rpartition(".")[0] == name != "rosenblatt")
+        below = [f"{other.removeprefix('rosenblatt.')} <{page.stem}/{page_of(other).stem}>" for other in parts]
+        yield page, module_page(module, things, [*below, *(f"{page.stem}/{each}" for each in learners)], homes)
+    tops = sorted(name for name in modules if name.count(".") < 2)
+    yield (
+        API / "index.rst",
+        title("Python")
+        + toctree(page_of(name).stem for name in tops)
+        + table((f":py:mod:`{name}`", summary(modules[name])) for name in tops),
+    )
 
 
 def page_of(name: str) -> Path:
@@ -83,16 +91,13 @@ def is_learner(thing: Any) -> bool:
     return inspect.isclass(thing) and (hasattr(thing, "predict") or hasattr(thing, "predict_one"))
 
 
-def module_page(module: ModuleType, below: list[str], homes: dict[int, str]) -> str:
+def module_page(module: ModuleType, things: dict[str, Any], below: list[str], homes: dict[int, str]) -> str:
     """What the module says of itself, a table of its names with their first sentences, and what each of them is."""
     name = module.__name__
-    text = title(name) + f".. automodule:: {name}\n\n"
-    if below:
-        text += ".. toctree::\n   :maxdepth: 1\n\n" + indent("\n".join(below), "   ") + "\n\n"
-    things = {each: getattr(module, each) for each in names_of(module)}
-    if things:
-        rows = [f"   * - :py:obj:`~{name}.{each}`\n     - {summary(thing)}\n" for each, thing in things.items()]
-        text += ".. list-table::\n   :class: names\n   :widths: auto\n\n" + "".join(rows) + "\n"
+    text = title(name) + f".. automodule:: {name}\n\n" + toctree(below)
+    modules = (each.partition(" ")[0] for each in below if " " in each)
+    rows = [(f":py:mod:`rosenblatt.{each}`", summary(import_module(f"rosenblatt.{each}"))) for each in modules]
+    text += table([*rows, *((f":py:obj:`~{name}.{each}`", summary(thing)) for each, thing in things.items())])
     for each, thing in things.items():
         home = homes[id(thing)]
         if home != f"{name}.{each}":
@@ -106,9 +111,20 @@ def title(text: str) -> str:
     return f"{text}\n{'=' * len(text)}\n\n"
 
 
+def toctree(entries: Iterable[str]) -> str:
+    lines = "".join(f"   {each}\n" for each in entries)
+    return f".. toctree::\n   :hidden:\n\n{lines}\n" if lines else ""
+
+
+def table(rows: Iterable[tuple[str, str]]) -> str:
+    """A table of names, each with a sentence."""
+    lines = "".join(f"   * - {name}\n     - {sentence}\n" for name, sentence in rows)
+    return f".. list-table::\n   :class: names\n   :widths: auto\n\n{lines}\n" if lines else ""
+
+
 def is_described(thing: Any) -> bool:
     """Whether an object has a docstring of its own."""
-    return inspect.isclass(thing) or inspect.isroutine(thing) or hasattr(thing, "py_func")
+    return inspect.ismodule(thing) or inspect.isclass(thing) or inspect.isroutine(thing) or hasattr(thing, "py_func")
 
 
 def summary(thing: Any) -> str:
@@ -116,12 +132,14 @@ def summary(thing: Any) -> str:
     if not is_described(thing):
         return value(thing)
     paragraph = " ".join((inspect.getdoc(thing) or "").partition("\n\n")[0].split())
-    return re.split(r"(?<=\.)\s", paragraph, maxsplit=1)[0]
+    return escape_bars(re.split(r"(?<=\.)\s", paragraph, maxsplit=1)[0])
 
 
 def value(thing: Any) -> str:
-    """A constant in code: what is in a table, or all of it."""
-    return f"``{', '.join(thing) if isinstance(thing, dict | tuple) and not hasattr(thing, '_fields') else repr(thing)}``"
+    """A constant in code: the names in a table, or all of it."""
+    if isinstance(thing, dict | tuple) and not hasattr(thing, "_fields"):
+        return ", ".join(f"``{getattr(each, '__name__', each)}``" for each in thing)
+    return f"``{thing!r}``"
 
 
 def entry(name: str, thing: Any) -> str:
@@ -187,11 +205,18 @@ def escape_bars(text: str) -> str:
 
 def command_pages() -> Iterator[tuple[Path, str]]:
     """Yield (path, text) of the page of each command, and of their list."""
+    index = "# Commands\n\nWhat they share, and examples of each: [the command line](../../howto/command_line.md).\n"
     for section, commands in SECTIONS.items():
+        rows = "".join(f"| [`{name}`]({name}.md) | {sentence} |\n" for name, sentence in commands.items())
+        entries = "".join(f"{name} <{name}>\n" for name in commands)
+        index += f"\n## {section}\n\n| | |\n|---|---|\n{rows}\n```{{toctree}}\n:hidden:\n\n{entries}```\n"
         for name, sentence in commands.items():
-            help = CliRunner().invoke(app, [name, "--help"], prog_name="rosenblatt", color=False).output
-            yield (
-                COMMANDS / f"{name}.md",
-                f"# rosenblatt {name}\n\n{sentence} Of *{section.lower()}*; "
-                f"[examples](../../howto/command_line.md#{name}).\n\n```text\n{help.rstrip()}\n```\n",
-            )
+            seen = f"[Examples, and what each option is for](../../howto/command_line.md#{name})."
+            yield COMMANDS / f"{name}.md", f"# rosenblatt {name}\n\n{sentence} {seen}\n\n```text\n{help_text(name)}\n```\n"
+    yield COMMANDS / "index.md", index
+
+
+def help_text(command: str) -> str:
+    """What a command prints for --help, without colours, at the width of a page."""
+    result = CliRunner().invoke(app, [command, "--help"], prog_name="rosenblatt", color=False, terminal_width=100)
+    return result.output.rstrip()

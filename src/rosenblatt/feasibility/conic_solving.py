@@ -34,9 +34,10 @@ from rosenblatt.feasibility.conic_programs import (
 from rosenblatt.feasibility.programs import near_float
 from rosenblatt.feasibility.search import Method, RandomState, check_limit
 from rosenblatt.feasibility.self_dual import Vector
-from rosenblatt.feasibility.systems import Systems, Unanswered, Work
+from rosenblatt.feasibility.systems import LeftOpen, Systems, Unanswered, Work
 
 _STEPS = 24  # bits of the way to the boundary
+_OTHERS = tuple(Fraction(k, 16) for k in (3, 13, 5, 11, 7))  # shares of the bracket, if a system is left open at its half
 _STALLED = 3  # points outside in a row, before a value nearer to what is proved is asked for
 
 
@@ -126,8 +127,16 @@ class _ConicSearch:
         self.find_point()
         if self.certificate is None:
             self.find_bound()
+        others = list(_OTHERS)
+        share = Fraction(1, 2)
         while self.certificate is None and not self.close():
-            self.halve()
+            try:
+                self.halve(share)
+                others, share = list(_OTHERS), Fraction(1, 2)
+            except LeftOpen:
+                if not others:
+                    raise
+                share = others.pop()
 
     def find_point(self) -> None:
         """A feasible point, or a proof that there is none."""
@@ -161,11 +170,10 @@ class _ConicSearch:
                 return
             self.cut((*ray, Fraction(0)))
 
-    def halve(self) -> None:
-        """Raise the lower end of the bracket or lower the upper one, to a value between them or beyond it."""
+    def halve(self, share: Fraction) -> None:
+        """Raise the lower end of the bracket or lower the upper one, to this share of the way between them or beyond it."""
         assert self.lower is not None
         assert self.upper is not None
-        share = Fraction(1, 2)
         for stalled in range(1, 1000):
             value = _between(self.lower + share * (self.upper - self.lower), self.lower, self.upper)
             y, found = self.systems.strict([self.tau, (*(-a for a in self.program.c), value)])
@@ -179,10 +187,10 @@ class _ConicSearch:
             if self.program.violation(x) is None:
                 self.improve(x)
                 return
-            self.cut(x)
             self.draw_back(x)
             if self.close() or self.upper <= value:
                 return
+            self.cut(x)
             if stalled % _STALLED == 0:
                 share = max(share / 2, Fraction(1, 16))
 
@@ -192,27 +200,25 @@ class _ConicSearch:
             return False
         return self.upper - self.lower <= self.tolerance * max(Fraction(1), abs(self.upper))
 
-    def add(self, number: int, part: Part, multiplier: Vector) -> bool:
+    def add(self, number: int, part: Part, multiplier: Vector) -> None:
         """Make a row of the cut, if it is new."""
-        if (number, multiplier) in self.cuts:
-            return False
-        row = len(self.systems.rows)
-        self.cuts[number, multiplier] = row
-        self.systems.rows.append(part.image(multiplier))
-        self.systems.open.append(row)
-        return True
+        if (number, multiplier) not in self.cuts:
+            row = self.cuts[number, multiplier] = len(self.systems.rows)
+            self.systems.rows.append(part.image(multiplier))
+            self.systems.open.append(row)
 
     def cut(self, y: Vector) -> None:
-        """Cuts that the point, which is outside, is on the wrong side of."""
-        near = _floats(y)
-        progress = False
-        for number, part in enumerate(self.program.parts):
-            slack = self.floats[number] @ near
-            for multiplier in part.cone.multipliers(slack):
-                if dot(part.image(multiplier), y) < 0:
-                    progress |= self.add(number, part, multiplier)
-        if not progress:
+        """Cuts that the point, which is outside, is on the wrong side of; at least one of those that there are is."""
+        self.separate(_floats(y), y)
+        if all(dot(self.systems.rows[row], y) >= 0 for row in self.cuts.values()):
             raise Unanswered("a point is outside of the cone by less than floats can tell")
+
+    def separate(self, at: NDArray, y: Vector) -> None:
+        """Cuts that are nearly the deepest at one point, and that another, which is outside, is on the wrong side of."""
+        for number, part in enumerate(self.program.parts):
+            for multiplier in part.cone.multipliers(self.floats[number] @ at):
+                if dot(part.image(multiplier), y) < 0:
+                    self.add(number, part, multiplier)
 
     def draw_back(self, y: Vector) -> None:
         """On the way to the point that is inside: a feasible point, and cuts that touch the cone there."""
@@ -226,11 +232,7 @@ class _ConicSearch:
                 low = middle
             else:
                 high = middle
-        at = start + high / steps * (end - start)
-        for number, part in enumerate(self.program.parts):
-            for multiplier in part.cone.multipliers(self.floats[number] @ at):
-                if dot(part.image(multiplier), y) < 0:
-                    self.add(number, part, multiplier)
+        self.separate(start + high / steps * (end - start), y)
         for back in (0, 1, 4, 16, 256):
             share = Fraction(max(low - back, 0), steps)
             x = tuple(a + share * (b - a) for a, b in zip(self.inside, y, strict=True))

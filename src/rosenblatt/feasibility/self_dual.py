@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from rosenblatt.exact.dyadic import dot
 
 Vector = tuple[Fraction, ...]
-_BITS = (3, 6, 10, 16, 26)  # of the numbers of a multiplier: as few as make it nearly as good as it can be
+_BITS = (3, 6, 10, 16, 26, 40)  # of the numbers of a multiplier: as few as make it nearly as good as it can be
 _NEARLY = 0.75
 _EIGENVECTORS = 2  # of a matrix that become multipliers at a time
 
@@ -119,7 +119,7 @@ class PositiveSemidefinite(NamedTuple):
         values, vectors = np.linalg.eigh(M)
         found = []
         for best, v in list(zip(values, vectors.T, strict=True))[:_EIGENVECTORS]:
-            for bits in _BITS[:-1]:
+            for bits in _BITS[:-1]:  # the products of two of these numbers are floats
                 short = np.round(np.ldexp(v / np.abs(v).max(), bits))
                 if short @ M @ short <= _NEARLY * best * (short @ short):
                     break

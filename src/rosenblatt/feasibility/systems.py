@@ -23,6 +23,10 @@ class Unanswered(Exception):
     """A homogeneous system was left undecided."""
 
 
+class LeftOpen(Unanswered):
+    """The perceptron did not decide it; another system might be decided."""
+
+
 class _Tight(NamedTuple):
     """Rows that are zero wherever all rows are ≥ 0: Σ weightᵢ·rowᵢ + Σ of earlier such rows and of equations = 0, all these
     weights positive."""
@@ -49,7 +53,7 @@ class Work:
         self.n_rescalings += answer.n_rescalings
         self.n_rounds += 1
         if answer.certificate is None:
-            raise Unanswered(f"a system was left open ({answer.reason}), its margin at most {answer.margin[1]:.2g}")
+            raise LeftOpen(f"a system was left open ({answer.reason}), its margin at most {answer.margin[1]:.2g}")
         return answer.certificate
 
 

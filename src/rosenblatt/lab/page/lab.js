@@ -21,12 +21,14 @@ function showProblem(text) {
   byId("problem").hidden = text === "";
 }
 
-// The address: points, view, the two jobs and the step, so that a link shows the same
+// The address: points, view, names, the two jobs and the step, so that a link shows the same
 
 function address() {
   const parts = new URLSearchParams();
   parts.set("p", points.map((point) => point.join(",")).join(";"));
   parts.set("v", [...view.x, ...view.y].map((value) => Number(value.toPrecision(6))).join(","));
+  const { axes, labels } = lab;
+  if (String([axes, labels]) !== String([NAMES.axes, NAMES.labels])) parts.set("n", JSON.stringify({ axes, labels }));
   for (const learner of views) parts.set(learner.name, JSON.stringify(learner.readJob()));
   if (player.step < player.last) parts.set("k", player.step);
   return `#${parts}`;
@@ -42,17 +44,20 @@ function readAddress() {
     showProblem("The address has points that cannot be read.");
     return false;
   }
-  setPoints(found.slice(0, lab.limits.points));
-  const [x0, x1, y0, y1] = numbers(parts.get("v") ?? "");
-  if (x0 < x1 && y0 < y1) view = { x: [x0, x1], y: [y0, y1] };
-  for (const learner of views) {
+  const unread = [];
+  const parse = (name) => {
     try {
-      learner.setJob({ ...lab.job, ...JSON.parse(parts.get(learner.name) ?? "{}") });
+      return JSON.parse(parts.get(name)) ?? {};
     } catch {
-      showProblem(`The address has no learner ${learner.name.toUpperCase()} that can be read.`);
+      unread.push(name);
+      return {};
     }
-  }
+  };
+  for (const learner of views) learner.setJob({ ...lab.job, ...parse(learner.name) });
   wantedStep = parts.has("k") ? Number(parts.get("k")) : null;
+  const [x0, x1, y0, y1] = numbers(parts.get("v") ?? "");
+  setPoints(found.slice(0, lab.limits.points), parse("n"), x0 < x1 && y0 < y1 ? { x: [x0, x1], y: [y0, y1] } : null);
+  if (unread.length) showProblem(`The address has parts that cannot be read: ${unread.join(", ")}.`);
   return true;
 }
 
@@ -195,8 +200,11 @@ async function begin() {
   views = ["a", "b"].map((name) => new LearnerView(name, runChanged));
   views[1].setJob({ ...lab.job, learner: "PassiveAggressiveClassifier" });
   player.step = 0;
-  if (readAddress()) layAll();
-  else showExample(lab.points ?? { points: [], intercept: true });
+  if (!readAddress()) {
+    const said = byId("problem").textContent;
+    showExample(lab.points ?? { points: [], intercept: true });
+    showProblem(said);
+  }
   past.length = 0;
   byId("undo").disabled = true;
 }

@@ -1,7 +1,8 @@
 // The points: which there are, what undoes a change, and how they are clicked, moved and removed in a plane. A point is
 // [x, y, sign]. Whoever wants to know of a change is in `onPoints`.
 
-const lab = { limits: {}, axes: ["x₁", "x₂"], labels: ["−1", "+1"] }; // what the server says, and the names of what is shown
+const NAMES = { axes: ["x₁", "x₂"], labels: ["−1", "+1"] };
+const lab = { limits: {}, ...NAMES }; // what the server says, and the names of what is shown
 const VIEW = { x: [-5, 5], y: [-4, 4] }; // of a page without points
 let points = [];
 let view = VIEW;
@@ -19,14 +20,14 @@ function pointsChanged() {
   for (const told of onPoints) told();
 }
 
-/** Show other points, in a view that has room for them. */
-function setPoints(found, names = {}) {
+/** Show other points, by default in a view that has room for them. */
+function setPoints(found, names = NAMES, seen = null) {
   remember();
   points = found.map((point) => [...point]);
   chosen = -1;
-  lab.axes = names.axes ?? ["x₁", "x₂"];
-  lab.labels = names.labels ?? ["−1", "+1"];
-  view = points.length ? { x: withRoom(extent(points.map(([x]) => x))), y: withRoom(extent(points.map(([, y]) => y))) } : VIEW;
+  for (const part of ["axes", "labels"]) lab[part] = names[part]?.length === 2 ? names[part].map(String) : NAMES[part];
+  const around = (axis) => withRoom(extent(points.map((point) => point[axis])));
+  view = seen ?? (points.length ? { x: around(0), y: around(1) } : VIEW);
   pointsChanged();
 }
 
@@ -87,8 +88,10 @@ function editIn(plane, showCross) {
     return [event.clientX - box.left, event.clientY - box.top];
   };
   canvas.addEventListener("contextmenu", (event) => event.preventDefault());
+  canvas.addEventListener("mousedown", (event) => event.preventDefault()); // arrow keys go on stepping through the run
   canvas.addEventListener("pointerdown", (event) => {
     if (event.button === 1) return;
+    document.activeElement.blur();
     const place = placeOf(event);
     const { which, far } = nearest(plane, place);
     const hit = far < 0.9 * em;
