@@ -109,9 +109,14 @@ def to_onnx(
 
     Examples
     --------
-    >>> import onnxruntime                                                      # doctest: +SKIP
-    >>> session = onnxruntime.InferenceSession(to_onnx(clf).SerializeToString())  # doctest: +SKIP
-    >>> labels, scores = session.run(None, {"X": X})                            # doctest: +SKIP
+    >>> import onnxruntime
+    >>> from rosenblatt import Perceptron
+    >>> X = np.array([[2.0, 1.0], [1.0, 3.0], [-1.0, -2.0]])
+    >>> model = Perceptron().fit(X, ["spam", "spam", "ham"])
+    >>> session = onnxruntime.InferenceSession(to_onnx(model).SerializeToString())
+    >>> labels, scores = session.run(None, {"X": X})
+    >>> labels.tolist()
+    ['spam', 'spam', 'ham']
     """
     try:
         from onnx import checker, helper, numpy_helper

@@ -30,10 +30,12 @@ def as_river(model: OnlinePerceptron) -> Any:
 
     Examples
     --------
-    >>> from rosenblatt.online import OnlinePerceptron, as_river
-    >>> from river import evaluate, metrics, preprocessing                                      # doctest: +SKIP
-    >>> model = preprocessing.StandardScaler() | as_river(OnlinePerceptron(keep="average"))     # doctest: +SKIP
-    >>> evaluate.progressive_val_score(stream, model, metrics.Accuracy())                       # doctest: +SKIP
+    >>> from river import evaluate, metrics, preprocessing
+    >>> from rosenblatt.online import OnlinePerceptron
+    >>> stream = [({"height": k % 7, "weight": k % 5}, k % 7 > k % 5) for k in range(200)]
+    >>> model = preprocessing.StandardScaler() | as_river(OnlinePerceptron(keep="average"))
+    >>> evaluate.progressive_val_score(stream, model, metrics.Accuracy()).get() > 0.9
+    True
     """
     twin = _river_perceptron()(**model.get_params(deep=False))
     twin.__setstate__(model.clone(include_attributes=True).__getstate__())

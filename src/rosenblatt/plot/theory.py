@@ -46,8 +46,8 @@ def proof(trace: Trace, ax: Axes | Iterable[Axes] | None = None) -> Axes:
     >>> from rosenblatt import plot
     >>> from rosenblatt.theory import trace
     >>> ax = plot.proof(trace([[2, 1], [1, 3], [-1, -2], [-3, 0]], [1, 1, -1, -1]))
-    >>> ax.texts[0].get_text()
-    '‖w‖ ≤ √k R'
+    >>> [line.get_label() for line in ax.lines[:4]]
+    ['‖w‖ ≤ √k R', '⟨w, u⟩ ≥ kγ', '‖w‖', '⟨w, u⟩']
     """
     if not isinstance(trace, Trace):
         raise InvalidParameterType("trace", trace, "a run that rosenblatt.theory.trace(X, y) returned")

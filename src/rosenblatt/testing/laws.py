@@ -52,6 +52,20 @@ def check(estimator: BaseEstimator) -> None:
     ------
     AssertionError
         If a law is broken; the message names the first one that is.
+
+    Examples
+    --------
+    A learner that takes the rows of each call from the last to the first:
+
+    >>> from rosenblatt import Perceptron
+    >>> class Backwards(Perceptron):
+    ...     def partial_fit(self, X, y, classes=None, sample_weight=None):
+    ...         return super().partial_fit(X[::-1], y[::-1], classes)
+    >>> try:
+    ...     check(Backwards(max_iter=5, tol=None))
+    ... except AssertionError as error:
+    ...     print(str(error).partition(":")[0])
+    Backwards breaks the law 'any_chunking_is_the_same'
     """
     for law in LAWS:
         try:
@@ -92,6 +106,11 @@ def any_chunking_is_the_same(estimator: BaseEstimator) -> None:
     ------
     AssertionError
         If the law is broken.
+
+    Examples
+    --------
+    >>> from rosenblatt import Perceptron
+    >>> any_chunking_is_the_same(Perceptron(max_iter=5, tol=None))  # raises nothing: it obeys
     """
     if not hasattr(estimator, "partial_fit"):
         return
@@ -117,6 +136,11 @@ def weight_zero_is_absence(estimator: BaseEstimator) -> None:
     ------
     AssertionError
         If the law is broken.
+
+    Examples
+    --------
+    >>> from rosenblatt import Perceptron
+    >>> weight_zero_is_absence(Perceptron(max_iter=5, tol=None))  # raises nothing: it obeys
     """
     if "sample_weight" not in signature(estimator.fit).parameters:
         return
@@ -131,8 +155,10 @@ def weight_zero_is_absence(estimator: BaseEstimator) -> None:
 
 
 def saved_goes_on_as_if_never_stopped(estimator: BaseEstimator) -> None:
-    """Check that a model that is pickled, or saved in a file, and then loaded learns on as one that never stopped, even if
-    joblib loads its arrays as read-only views of the file. Learners without a method `save` are pickled only.
+    """Check that a model that is saved and loaded learns on as one that never stopped.
+
+    It is pickled, or saved in a file; also where joblib loads its arrays as read-only views of the file. Learners without a
+    method `save` are pickled only.
 
     Parameters
     ----------
@@ -143,6 +169,11 @@ def saved_goes_on_as_if_never_stopped(estimator: BaseEstimator) -> None:
     ------
     AssertionError
         If the law is broken.
+
+    Examples
+    --------
+    >>> from rosenblatt import Perceptron
+    >>> saved_goes_on_as_if_never_stopped(Perceptron(max_iter=5, tol=None))  # raises nothing: it obeys
     """
     if not hasattr(estimator, "partial_fit"):
         return
@@ -163,8 +194,9 @@ def saved_goes_on_as_if_never_stopped(estimator: BaseEstimator) -> None:
 
 
 def layouts_agree(estimator: BaseEstimator) -> None:
-    """Check that dense and sparse, 32 and 64 bits, C and Fortran order, read-only and memory-mapped rows give the same
-    model, and that none of them is written to.
+    """Check that rows of every layout give the same model, and that none of them is written to.
+
+    Layouts are dense and sparse, 32 and 64 bits, C and Fortran order, read-only and memory-mapped.
 
     Parameters
     ----------
@@ -175,6 +207,11 @@ def layouts_agree(estimator: BaseEstimator) -> None:
     ------
     AssertionError
         If the law is broken.
+
+    Examples
+    --------
+    >>> from rosenblatt import Perceptron
+    >>> layouts_agree(Perceptron(max_iter=5, tol=None))  # raises nothing: it obeys
     """
     for classes in (2, 3):
         X, y = data(classes)
@@ -222,6 +259,11 @@ def seed_fixes_every_byte(estimator: BaseEstimator) -> None:
     ------
     AssertionError
         If the law is broken.
+
+    Examples
+    --------
+    >>> from rosenblatt import Perceptron
+    >>> seed_fixes_every_byte(Perceptron(order="shuffle", random_state=0, max_iter=5, tol=None))  # raises nothing
     """
     X, y = data()
     one = clone(estimator).fit(X, y)
@@ -243,6 +285,11 @@ def names_do_not_matter(estimator: BaseEstimator) -> None:
     ------
     AssertionError
         If the law is broken.
+
+    Examples
+    --------
+    >>> from rosenblatt import Perceptron
+    >>> names_do_not_matter(Perceptron(max_iter=5, tol=None))  # raises nothing: it obeys
     """
     for classes in (2, 3):
         X, y = data(classes)
@@ -258,8 +305,7 @@ def names_do_not_matter(estimator: BaseEstimator) -> None:
 
 
 def prediction_is_pure(estimator: BaseEstimator) -> None:
-    """Check that predicting changes neither the model nor later predictions, and that rows are predicted alone as among
-    others.
+    """Check that predicting changes nothing, and that rows are predicted alone as among others.
 
     Parameters
     ----------
@@ -270,6 +316,11 @@ def prediction_is_pure(estimator: BaseEstimator) -> None:
     ------
     AssertionError
         If the law is broken.
+
+    Examples
+    --------
+    >>> from rosenblatt import Perceptron
+    >>> prediction_is_pure(Perceptron(max_iter=5, tol=None))  # raises nothing: it obeys
     """
     X, y = data()
     fitted = clone(estimator).fit(X, y)
@@ -283,8 +334,9 @@ def prediction_is_pure(estimator: BaseEstimator) -> None:
 
 
 def an_error_changes_nothing(estimator: BaseEstimator) -> None:
-    """Check that a `fit` or `partial_fit` that raises an error leaves the learner as it was, to the last bit: weights,
-    counts, classes and all that its file would hold. One that has learned nothing yet is still not fitted.
+    """Check that a `fit` or `partial_fit` that raises an error leaves the learner as it was, to the last bit.
+
+    That is weights, counts, classes and all that its file would hold. One that has learned nothing yet is still not fitted.
 
     Parameters
     ----------
@@ -295,6 +347,11 @@ def an_error_changes_nothing(estimator: BaseEstimator) -> None:
     ------
     AssertionError
         If the law is broken.
+
+    Examples
+    --------
+    >>> from rosenblatt import Perceptron
+    >>> an_error_changes_nothing(Perceptron(max_iter=5, tol=None))  # raises nothing: it obeys
     """
     for classes in (2, 3):
         X, y = data(classes)
@@ -339,8 +396,10 @@ def contents(fitted: BaseEstimator) -> bytes:
 
 
 def mistakes_obey_the_bound(estimator: BaseEstimator) -> None:
-    """Check that on data that a known vector separates, a learner makes no more mistakes than its bound, in epochs without
-    end; one whose bound is also one of the updates stops by itself, without a mistake left.
+    """Check that on separable data a learner makes no more mistakes than its bound, in epochs without end.
+
+    A known vector separates the data. A learner whose bound is also one of the updates stops by itself, without a mistake
+    left.
 
     Any separator is a certificate: the bound holds with its margin. Only for learners that have `max_iter` and `tol` and
     whose `mistake_bound(radius, margin)` is finite. `bounds_updates` (taken for true if absent) says which kind it is.
@@ -356,6 +415,11 @@ def mistakes_obey_the_bound(estimator: BaseEstimator) -> None:
     ------
     AssertionError
         If the law is broken.
+
+    Examples
+    --------
+    >>> from rosenblatt import Perceptron
+    >>> mistakes_obey_the_bound(Perceptron(max_iter=5, tol=None))  # raises nothing: it obeys
     """
     params = estimator.get_params()
     if not hasattr(estimator, "mistake_bound") or not {"max_iter", "tol"} <= set(params):
