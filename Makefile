@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test lint bench reproduce fuzz kill fuzz-server kill-server kill-cluster figures clean
+.PHONY: demo test lint bench reproduce fuzz kill fuzz-server kill-server kill-cluster figures docs notebooks clean
 
 demo: .venv/plot
 	$(BIN)/python examples/demo.py
@@ -40,6 +40,12 @@ kill-cluster: .venv/test
 figures: .venv/plot
 	$(BIN)/python -m docs.pages $(ARGS)
 
+docs: .venv/docs
+	$(BIN)/python -m sphinx -W --keep-going -j auto $(ARGS) docs build/site
+
+notebooks: .venv/docs
+	$(BIN)/python -m docs.notebooks $(ARGS)
+
 .venv/bin/python:
 	$(PYTHON) -m venv .venv
 
@@ -57,5 +63,5 @@ APT := DEBIAN_FRONTEND=noninteractive timeout 300 apt-get -qq -o Acquire::Retrie
 	touch $@
 
 clean:
-	rm -rf .venv .pytest_cache .mypy_cache .ruff_cache .import_linter_cache dist
+	rm -rf .venv .pytest_cache .mypy_cache .ruff_cache .import_linter_cache build dist docs/reference/api docs/reference/commands
 	find . -name __pycache__ -prune -exec rm -rf {} +

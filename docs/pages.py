@@ -20,7 +20,12 @@ from typing import Any
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
 FIGURES = DOCS / "figures"
-PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted(DOCS.rglob("*.md"))]
+GENERATED = DOCS / "reference" / "commands"  # written by docs/reference_pages.py
+PAGES = [
+    ROOT / "README.md",
+    ROOT / "CONTRIBUTING.md",
+    *sorted(page for page in DOCS.rglob("*.md") if GENERATED not in page.parents),
+]
 
 
 def page_name(page: Path) -> str:

@@ -11,9 +11,11 @@ from pathlib import Path
 import pytest
 
 import rosenblatt
-from docs.pages import FIGURES, PAGES, ROOT, draw_family, page_name, run_page, shown_figures
+from docs.pages import DOCS, FIGURES, PAGES, ROOT, draw_family, page_name, run_page, shown_figures
+from docs.public import public_names
 from rosenblatt import Perceptron
 from rosenblatt.engine import train
+from rosenblatt.theory.bounds import THEOREMS
 
 
 def imports_cupy(name):
@@ -93,8 +95,21 @@ def test_every_public_function_has_its_parameters_and_results_described():
     assert not missing, "\n".join(sorted(missing))
 
 
-def test_the_perceptron_shows_its_use():
-    assert doctest.DocTestFinder().find(Perceptron)[0].examples
+def test_every_public_name_shows_its_use():
+    finder, modules = doctest.DocTestFinder(), [importlib.import_module(name) for name in ["rosenblatt", *MODULES]]
+    found = {test.docstring: test.examples for module in modules for test in finder.find(module)}
+    names = {f"{module}.{name}": thing for module, name, thing in public_names()}
+    assert len(names) > 250
+    missing = []
+    for name, thing in names.items():
+        if not (inspect.isclass(thing) or inspect.isroutine(thing)):
+            continue
+        doc = vars(thing)["__doc__"] if inspect.isclass(thing) else thing.__doc__
+        if not (doc or "").strip().partition("\n")[0].endswith("."):
+            missing.append(f"{name}: a sentence as its first line")
+        if not any(not example.options.get(doctest.SKIP) for example in found.get(doc, ())):
+            missing.append(f"{name}: an example that test_docstrings_run runs")
+    assert not missing, "\n".join(sorted(missing))
 
 
 def test_the_guide_names_every_parameter_and_every_reason_to_stop():
@@ -135,10 +150,18 @@ def test_the_family_lists_every_learner():
         assert f"`{name}" in family, f"{name} is not on the page of the family"
 
 
-def test_the_readme_leads_to_every_page():
+def test_the_guide_for_theorists_has_every_bound_and_the_tests_that_it_names_exist():
+    guide = (ROOT / "docs" / "guides" / "theorists.md").read_text(encoding="utf-8")
+    for name in THEOREMS:
+        assert f"`{name}`" in guide, f"{name} is not in the guide for theorists"
+    for file, test in re.findall(r"`(test_\w+\.py)::(\w+)`", guide):
+        assert f"def {test}(" in (ROOT / "tests" / file).read_text(encoding="utf-8"), f"there is no {test} in {file}"
+
+
+def test_the_readme_leads_to_every_section():
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    for page in PAGES[1:]:
-        assert f"{page.name})" in readme, f"README.md does not lead to {page.name}"
+    for page in [DOCS / "index.md", *DOCS.glob("*/index.md")]:
+        assert f"({page_name(page)})" in readme, f"README.md does not lead to {page_name(page)}"
 
 
 def test_the_page_on_serving_has_every_limit_as_it_is_and_every_route():

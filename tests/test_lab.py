@@ -104,7 +104,7 @@ def test_the_proof_is_that_of_the_same_run(points, order, intercept, margin):
     assert run.proof.example.tolist() == run.example
     last = run.proof.weights if intercept else np.append(run.proof.weights, 0)
     assert np.array_equal(run.lines[-1], last)
-    path = np.cumsum(np.vstack([run.proof.start, run.proof.rows.A[run.proof.example]]), axis=0)
+    path = run.proof.path
     assert np.array_equal(run.lines[:, : path.shape[1]], path)
     assert run.proof.converged or run.stopped == "epochs"
     assert run.proof.broken is None

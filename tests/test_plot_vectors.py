@@ -1,4 +1,4 @@
-"""Pictures of an update, of a margin and of a neuron have what they show where it is."""
+"""Pictures of vectors, of a margin and of a neuron have what they show where it is."""
 
 import matplotlib
 import numpy as np
@@ -68,6 +68,81 @@ def test_an_update_is_of_the_plane(w, x, y, name):
     with pytest.raises(InvalidParameter) as refusal:
         plot.update(w, x, y)
     assert refusal.value.parameter == name
+
+
+STEPS = [
+    (1, ["w and its line", "x is positive, its margin −1", "x as a vector", "x at the tip of w"]),
+    (-1, ["w and its line", "x is negative, its margin −1", "−x as a vector", "−x at the tip of w"]),
+]
+
+
+@pytest.mark.parametrize(("y", "titles"), STEPS)
+def test_an_update_in_six_steps(y, titles):
+    w, x = np.array([3, 1]), y * np.array([-1, 2])
+    panels = plot.update_steps(w, x, y)
+    total = "w + x" if y > 0 else "w − x"
+    titles = [*titles, f"the new weights {total}", "their line: x has margin 4"]
+    assert [ax.get_title() for ax in panels] == [f"{k}. {title}" for k, title in enumerate(titles, 1)]
+    ends = [[(3, 1)], [(3, 1)], [(3, 1), (-1, 2)], [(3, 1), (2, 3), (2, 3)], [(2, 3)], [(2, 3)]]
+    assert [arrows(ax) for ax in panels] == ends
+    third = [text for text in panels[3].texts if text.arrow_patch is not None][1]
+    assert third.xyann == (3, 1), "y·x begins at the tip of w"
+    for k, ax in enumerate(panels, 1):
+        assert ("the line of w" in lines(ax)) == (k <= 4)
+        assert ("the line of the new weights" in lines(ax)) == (k == 6)
+        assert len(ax.patches) == (k in (1, 2, 6)), "the positive side is shaded"
+        assert ax.get_aspect() == 1
+    assert lines(panels[5])["the line of the new weights"] @ [2, 3] == pytest.approx([0, 0], abs=1e-9)
+
+
+def test_six_steps_are_of_a_mistake_and_on_six_axes():
+    with pytest.raises(InvalidParameter, match="this one has 4 and makes no update"):
+        plot.update_steps([1, 2], [2, 1], 1)
+    with pytest.raises(InvalidParameter, match="six of them"):
+        plot.update_steps([1, 2], [-2, 1], 1, axes=pyplot.figure().subplots(1, 2))
+    mine = pyplot.figure().subplots(1, 6)
+    assert plot.update_steps([0, 0], [1, 2], -1, axes=mine)[0] is mine[0]
+    plot.update_steps([1, 2], [1, 2], -1)  # the new weights are 0 and have no line
+
+
+@pytest.mark.parametrize(("u", "v", "p"), [([1, 3], [4, 2], [2, 1]), ([-3, 1], [2, 0], [-3, 0]), ([1, -1], [1, 1], [0, 0])])
+def test_a_projection_has_its_foot_its_distance_and_its_right_angle(u, v, p):
+    ax = plot.projection(u, v)
+    assert arrows(ax) == [tuple(v), tuple(u), tuple(p)][: 3 if any(p) else 2]
+    rest = np.subtract(u, p)
+    assert f"distance {np.hypot(*rest):.4g}" in texts(ax)
+    assert f"p, ‖p‖ = {np.hypot(*p):.4g}" in texts(ax)
+    assert np.column_stack(ax.lines[1].get_data()) == pytest.approx(np.array([p, u]))
+    corner = np.column_stack(ax.lines[2].get_data())
+    one, two = corner[0] - corner[1], corner[2] - corner[1]
+    assert one @ two == pytest.approx(0, abs=1e-12)
+    assert one @ rest == pytest.approx(-np.hypot(*one) * np.hypot(*rest)) or one @ rest == pytest.approx(0, abs=1e-12)
+    assert ax.get_aspect() == 1
+
+
+def test_a_vector_on_the_line_has_no_distance():
+    assert not [text for text in texts(plot.projection([2, 4], [1, 2])) if "distance" in text]
+    with pytest.raises(InvalidParameter):
+        plot.projection([1, 2], [0, 0])
+
+
+def test_lines_of_one_w_and_several_intercepts_are_parallel():
+    ax = plot.intercept([1, 2], [4, -4, 0])
+    found = lines(ax)
+    for b in (-4, 0, 4):
+        name = f"b = {b}".replace("-", "−")
+        assert found[name] @ [1, 2] + b == pytest.approx([0, 0], abs=1e-9)
+    assert texts(ax).count("+") == texts(ax).count("−") == 3
+    (arrow,) = [text for text in ax.texts if text.arrow_patch is not None and text.xyann != (0, 0)]
+    assert np.subtract(arrow.xy, arrow.xyann) @ [1, 2] == pytest.approx(-8), "against w as b grows from −4 to 4"
+    marks = [text for text in ax.texts if text.get_text() in "+−" and text.get_text()]
+    assert all((np.array(mark.xyann) @ [1, 2] > 0) == (mark.get_text() == "+") for mark in marks)
+
+
+@pytest.mark.parametrize("intercepts", [[], [1, 1], [np.nan], [[1, 2]]])
+def test_intercepts_are_numbers_each_once(intercepts):
+    with pytest.raises(InvalidParameter, match="each once"):
+        plot.intercept([1, 2], intercepts)
 
 
 @pytest.mark.parametrize(("intercept", "gamma"), [(True, gamma_affine), (False, gamma_origin)])

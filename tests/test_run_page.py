@@ -187,8 +187,7 @@ def test_the_cycle_is_the_one_of_exact_arithmetic(points, data):
     if not isinstance(found, Cycle):
         return
     assert run.repeat.length == found.updates
-    path = np.cumsum(np.vstack([run.start, run.rows.A[run.example]]), axis=0)
-    assert np.array_equal(path[run.repeat.first], path[sum(run.repeat)])
+    assert np.array_equal(run.path[run.repeat.first], run.path[sum(run.repeat)])
     moved = run.example[run.repeat.first : sum(run.repeat)]
     assert dict(zip(found.combination.rows, found.combination.weights, strict=True)) == {
         int(i): int((moved == i).sum()) for i in np.unique(moved)
@@ -198,8 +197,7 @@ def test_the_cycle_is_the_one_of_exact_arithmetic(points, data):
 def test_the_most_violated_row_goes_round_too():
     run = trace(SQUARE, XOR, separator=[1, 0, 0], max_updates=100, order="most-violated")
     first, length = run.repeat
-    path = np.cumsum(np.vstack([run.start, run.rows.A[run.example]]), axis=0)
-    assert np.array_equal(path[first], path[first + length])
+    assert np.array_equal(run.path[first], run.path[first + length])
     assert np.array_equal(run.example[first : 100 - length], run.example[first + length :])
 
 
@@ -291,6 +289,29 @@ def table_of_weights(page):
     lines = page.locator("#weights-rows tr:visible").all()
     cells = [[cell.inner_text().replace("−", "-").replace(",", "") for cell in line.locator("td").all()] for line in lines]
     return np.array([[float(cell or 0) for cell in line] for line in cells])
+
+
+@in_a_browser
+def test_the_page_says_what_a_mistake_is(opened):
+    wrong = "A row (x, y) is wrong if its margin y⟨w, x⟩ is not above 0. "
+    first = "Row 0 (y = +1) is wrong: its margin y⟨w, x⟩ = 0 ≤ 0. Added to w, it has the margin 5."
+    page = opened(trace([[2, 0], [-1, 1]], [1, -1]))
+    expect(page.locator("#update-text")).to_contain_text(wrong)
+    page.keyboard.press("ArrowRight")
+    expect(page.locator("#update-text")).to_have_text(first)
+    by_label = trace([[2, 0], [-1, 1], [1, 0.1]], ["b", "a", "b"], mistake="prediction", zero_sign=1)
+    page = opened(by_label)
+    expect(page.locator("#update-text")).to_contain_text(
+        "is wrong if its predicted label is not y; at the score ⟨w, x⟩ = 0"
+    )
+    expect(page.locator("#update-text")).to_contain_text("it is b, y = +1. The first row that is wrong")
+    page.keyboard.press("ArrowRight")
+    expect(page.locator("#update-text")).to_have_text(
+        "Row 1 (a, y = −1) is wrong: its margin y⟨w, x⟩ = 0, where b, y = +1 is predicted. Added to w, it has the margin 3."
+    )
+    page = opened(trace([[1.0], [-3.0]], [1, -1], constant=0, start=[-1.0], mistake="prediction", zero_sign=-1))
+    page.keyboard.press("ArrowRight")
+    expect(page.locator("#update-text")).to_contain_text("is wrong: its margin y⟨w, x⟩ = −1 < 0. Added to w")
 
 
 @in_a_browser

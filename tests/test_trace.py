@@ -12,7 +12,7 @@ from worked import SPAM, SPAM_Y
 
 from rosenblatt.testing import reference
 from rosenblatt.testing.strategies import separated
-from rosenblatt.theory import bounds
+from rosenblatt.theory import bounds, hard
 from rosenblatt.theory.tracing import ORDERS, trace
 
 XOR = np.array([[0.0, 0.0], [1.0, 1.0], [0.0, 1.0], [1.0, 0.0]]), np.array([0, 0, 1, 1])
@@ -68,6 +68,113 @@ def test_it_is_the_perceptron(sample, delta):
                            step=reference.perceptron(delta), constant=sample.constant)  # fmt: skip
     assert run.updates == ours.updates
     assert np.array_equal(run.weights, ours.last[0] if sample.constant else ours.last[0, :-1])
+
+
+@given(
+    separated(most_rows=10),
+    st.sampled_from([1, -1]),
+    st.sampled_from(["cyclic", "reverse", "twice"]),
+    st.sampled_from([0, 2, -3]),
+    st.booleans(),
+)
+def test_by_prediction_it_is_the_program_of_the_notes(sample, zero_sign, order, begin, sparse):
+    """Rows one at a time, each with a label predicted by `zero_sign` at 0, until an epoch has no mistake."""
+    n = len(sample.X)
+    visits = {"cyclic": [*range(n)], "reverse": [*range(n)][::-1], "twice": [*range(n), *range(n)]}[order]
+    X = np.column_stack([sample.X, np.full(n, sample.constant)]) if sample.constant else sample.X
+    Y = np.where(sample.labels == 1, 1, -1)
+    w = np.full(X.shape[1], float(begin))
+    path, learned = [w], []
+    mistakes = True
+    while mistakes:
+        mistakes = 0
+        for i in visits:
+            score = X[i] @ w
+            predicted = zero_sign if score == 0 else np.sign(score)
+            if predicted != Y[i]:
+                w = w + Y[i] * X[i]
+                path.append(w)
+                learned.append(i)
+                mistakes += 1
+    run = trace(sp.csr_array(sample.X) if sparse else sample.X, sample.labels, mistake="prediction", zero_sign=zero_sign,
+                order="cyclic" if order == "cyclic" else visits, start=path[0], **known(sample))  # fmt: skip
+    assert run.example.tolist() == learned
+    assert np.array_equal(run.path, path)
+    assert run.converged
+    assert run.broken is None
+    assert run.updates <= run.bound * (1 + 1e-9), "a wrong label has a margin of at most 0, so the theorem holds"
+    assert (run.margin <= 0).all()
+
+
+@given(separated(most_rows=10), st.sampled_from([1, -1]), st.sampled_from(ORDERS))
+def test_by_prediction_every_order_ends_with_no_label_wrong(sample, zero_sign, order):
+    run = trace(sample.X, sample.labels, mistake="prediction", zero_sign=zero_sign, order=order, **known(sample))
+    assert run.converged
+    scores = rows_of(sample) @ run.weights * np.where(sample.labels == 1, 1, -1)
+    assert np.array_equal(np.where(scores == 0, zero_sign, np.sign(scores)), np.where(sample.labels == 1, 1, -1))
+    assert run.updates <= run.bound * (1 + 1e-9)
+
+
+@given(separated(most_rows=10), st.sampled_from([1, -1]))
+def test_by_prediction_it_is_the_reference(sample, zero_sign):
+    run = trace(sample.X, sample.labels, mistake="prediction", zero_sign=zero_sign, **known(sample))
+    ours = reference.learn(sample.X, sample.labels, 2, [range(len(sample.X))] * 400, multiclass="binary",
+                           step=reference.prediction_perceptron(zero_sign), constant=sample.constant)  # fmt: skip
+    assert run.updates == ours.updates
+    assert np.array_equal(run.weights, ours.last[0] if sample.constant else ours.last[0, :-1])
+
+
+@pytest.mark.parametrize(
+    ("test", "updates"),
+    [
+        ({}, [1, 5, 21, 85, 341, 1365, 5461, 21845]),
+        ({"mistake": "prediction"}, [1, 2, 6, 30, 110, 462, 1806, 7310]),
+        ({"mistake": "prediction", "zero_sign": -1}, [1, 3, 15, 55, 231, 903, 3655, 14535]),
+    ],
+)
+def test_what_ties_do_to_the_hard_instance(test, updates):
+    """Only the test by the margin gives the (4ⁿ − 1)/3 that the proof counts. At n = 1 the instance has a mirror image,
+    whose label is the other one, so that some row is wrong at 0 whatever is predicted there."""
+    runs = [trace(*hard.exponential(n)[:2], constant=0, separator=2.0 ** np.arange(n), **test) for n in range(1, 9)]
+    assert [run.updates for run in runs] == updates
+    assert all(run.converged and run.broken is None and run.updates <= run.bound for run in runs)
+
+
+def test_one_row_is_right_at_zero_for_one_of_the_two_predictions():
+    counts = [trace([[1.0]], [1], constant=0, mistake="prediction", zero_sign=sign).updates for sign in (1, -1)]
+    assert counts == [0, 1]
+
+
+def test_by_prediction_a_run_converges_with_rows_at_zero():
+    run = trace(SPAM, SPAM_Y, mistake="prediction")
+    assert (run.updates, run.converged) == (2, True)
+    assert 0 in run.rows.A @ run.weights, "right by its label, and on the hyperplane"
+    assert str(run) == "2 updates by prediction, converged; at most 15 by R = 2.236, γ = 0.5774"
+
+
+@pytest.mark.parametrize("order", ["cyclic", "most-violated", "most-violated-normalised", [3, 2, 1, 0]])
+@pytest.mark.parametrize("zero_sign", [1, -1])
+def test_by_prediction_rows_that_nothing_separates_enter_a_cycle(order, zero_sign):
+    run = trace(*XOR, separator=[1, 0, 0], mistake="prediction", zero_sign=zero_sign, order=order, max_updates=200)
+    assert (run.updates, run.converged) == (200, False)
+    first, length = run.repeat
+    assert np.array_equal(run.path[first], run.path[first + length])
+    assert np.array_equal(run.example[first : first + length], run.example[first + length : first + 2 * length])
+
+
+@pytest.mark.parametrize("layout", [np.array, sp.csr_array])
+@pytest.mark.parametrize("order", ORDERS)
+def test_the_path_is_the_run_to_the_last_bit(layout, order):
+    X = np.random.default_rng(3).normal(size=(30, 4))
+    start = [0.1, -0.0, 0.3, 0.0, 1.0]
+    run = trace(layout(X), X @ [1, 2, 3, 4] > 0.1, rate=0.3, order=order, start=start, separator=[1, 2, 3, 4, 0])
+    assert run.path.shape == (run.updates + 1, 5)
+    assert run.path[-1].tobytes() == run.weights.tobytes()
+    assert run.path[0].tobytes() == run.start.tobytes()
+    assert [float(np.linalg.norm(w)) for w in run.path] == run.norm.tolist()
+    moves = np.array([run.rate * run.rows.A[[i]] for i in run.example]) if layout is np.array else None
+    assert moves is None or np.array_equal(run.path[1:], run.path[:-1] + moves[:, 0])
+    assert run.path is run.path, "added up once"
 
 
 @given(separated(most_rows=8))
@@ -171,6 +278,10 @@ def test_a_wall_that_claims_too_much_is_passed():
         ({"separator": np.zeros(6)}, "must be a vector that is not zero"),
         ({"start": np.full(6, np.nan)}, "start must be 6 finite numbers"),
         ({"constant": np.inf}, "finite"),
+        ({"mistake": "label"}, "mistake must be one of margin, prediction; got 'label'"),
+        ({"mistake": "prediction", "zero_sign": 0}, "zero_sign must be 1 or -1, .* got 0"),
+        ({"mistake": "prediction", "delta": 1}, "delta=1 and mistake='prediction' cannot be used together"),
+        ({"zero_sign": -1}, "zero_sign=-1 and mistake='margin' cannot be used together.* mistake='prediction'"),
     ],
 )
 def test_nonsense_is_refused(wrong, message):

@@ -69,6 +69,17 @@ class RosenblattError(Exception):
         Where it is in a file; lines count from 1.
     row : int, optional
         Which row of the data it is about, from 0.
+
+    Examples
+    --------
+    >>> from rosenblatt import Perceptron
+    >>> try:
+    ...     Perceptron(eta0=-1).fit([[1.0], [2.0]], [0, 1])
+    ... except RosenblattError as error:
+    ...     print(error)
+    ...     print(error.parameter, error.value, error.allowed, sep=" | ")
+    eta0 must be a number > 0; got -1
+    eta0 | -1 | a number > 0
     """
 
     learned: int | None = None  # examples that a server had learned before it refused one of many
@@ -124,7 +135,23 @@ def _rebuild(kind: type[RosenblattError], args: tuple, facts: dict[str, Any]) ->
 
 
 def shown(value: object) -> str:
-    """The repr of a value, shortened where it is long."""
+    """Return the repr of a value, shortened where it is long.
+
+    Parameters
+    ----------
+    value : object
+        The value.
+
+    Returns
+    -------
+    str
+        At most 201 characters.
+
+    Examples
+    --------
+    >>> shown("ham"), len(shown("ham" * 1000))
+    ("'ham'", 201)
+    """
     try:
         text = repr(value)
     except ValueError:  # Python does not print integers of more than 4,300 digits
@@ -157,7 +184,16 @@ class InvalidParameter(RosenblattError, ValueError):
 
 
 class InvalidParameterType(InvalidParameter, TypeError):
-    """A parameter has a value of the wrong type."""
+    """A parameter has a value of the wrong type.
+
+    Examples
+    --------
+    >>> from rosenblatt import Perceptron
+    >>> Perceptron.load(7)
+    Traceback (most recent call last):
+        ...
+    rosenblatt.errors.InvalidParameterType: path must be the path of a file, as text or path-like; got 7
+    """
 
 
 class IncompatibleParameters(InvalidParameter):
@@ -169,6 +205,15 @@ class IncompatibleParameters(InvalidParameter):
         The name and the value of each.
     reason : str
         Why they cannot be used together.
+
+    Examples
+    --------
+    >>> from rosenblatt import Perceptron
+    >>> try:
+    ...     Perceptron(keep="pocket", batch="full").fit([[1.0], [2.0]], [0, 1])
+    ... except IncompatibleParameters as error:
+    ...     print(error.problem)
+    batch='full' and keep='pocket' cannot be used together: a pocket counts right answers row by row; use batch=1
     """
 
     def __init__(self, one: tuple[str, object], other: tuple[str, object], reason: str, **facts: Any):
@@ -183,7 +228,9 @@ class IncompatibleParameters(InvalidParameter):
 
 
 class UnknownParameter(InvalidParameter, TypeError):
-    """A parameter that a learner does not have. `settings` has what to write instead, where there is something.
+    """A parameter that a learner does not have.
+
+    `settings` has what to write instead, where there is something.
 
     Parameters
     ----------
@@ -193,6 +240,14 @@ class UnknownParameter(InvalidParameter, TypeError):
         The name of the parameter.
     value : object
         The value that it was given.
+
+    Examples
+    --------
+    >>> from rosenblatt import Perceptron
+    >>> Perceptron(shuffle=False)
+    Traceback (most recent call last):
+        ...
+    rosenblatt.errors.UnknownParameter: Perceptron has no parameter 'shuffle'; try order='cyclic'
     """
 
     def __init__(self, learner: str, parameter: str, value: object, **facts: Any):
@@ -202,19 +257,54 @@ class UnknownParameter(InvalidParameter, TypeError):
 
 
 class InvalidData(RosenblattError, ValueError):
-    """Rows, labels, weights or sentences that cannot be used; the attribute `row` says which, where it is one of them."""
+    """Rows, labels, weights or sentences that cannot be used; the attribute `row` says which, where it is one of them.
+
+    Examples
+    --------
+    >>> from rosenblatt import Perceptron
+    >>> Perceptron().fit([[1.0], [2.0]], [1, 1])
+    Traceback (most recent call last):
+        ...
+    rosenblatt.errors.InvalidData: y must name at least two classes; it has one class only: 1
+    """
 
 
 class InvalidDataType(InvalidData, TypeError):
-    """Data of a type that cannot be used."""
+    """Data of a type that cannot be used.
+
+    Examples
+    --------
+    >>> from rosenblatt.online import OnlinePerceptron
+    >>> OnlinePerceptron().learn_one(["free", "offer"], "spam")
+    Traceback (most recent call last):
+        ...
+    rosenblatt.errors.InvalidDataType: a row must be a dictionary or a sequence of numbers; got ['free', 'offer']
+    """
 
 
 class FormatError(InvalidData):
-    """A file whose content is not what its format says; `path`, `line` and `column` say where."""
+    """A file whose content is not what its format says; `path`, `line` and `column` say where.
+
+    Examples
+    --------
+    >>> from rosenblatt.data import columns
+    >>> try:
+    ...     list(columns.parse("Dogs NNS B-NP\\nbark VBP\\n"))
+    ... except FormatError as error:
+    ...     print(error.problem, error.line, sep="; line ")
+    2 columns where 3 were named (form, pos, chunk), separated by blanks: 'bark VBP'; line 2
+    """
 
 
 class UnknownColumn(FormatError):
-    """A column that was named and is not in the file, or that has to be named."""
+    """A column that was named and is not in the file, or that has to be named.
+
+    Examples
+    --------
+    >>> error = UnknownColumn("there is no column 'label'; there are age, income and spam", path="mail.csv")
+    >>> str(error), error.path
+    ("mail.csv: there is no column 'label'; there are age, income and spam", 'mail.csv')
+    """
 
 
 class UnknownLabel(InvalidData):
@@ -226,6 +316,16 @@ class UnknownLabel(InvalidData):
         The label.
     classes : collection
         The classes there are.
+
+    Examples
+    --------
+    >>> from rosenblatt import Perceptron
+    >>> model = Perceptron().fit([[1.0], [-1.0]], ["ham", "spam"])
+    >>> try:
+    ...     model.partial_fit([[1.0]], ["news"])
+    ... except UnknownLabel as error:
+    ...     print(error.problem)
+    the label 'news' is not one of the known classes: 'ham', 'spam'
     """
 
     def __init__(self, label: object, classes: Collection, **facts: Any):
@@ -244,6 +344,11 @@ class ContinuousLabels(InvalidData):
         The different labels.
     rows : int
         How many rows have them.
+
+    Examples
+    --------
+    >>> print(ContinuousLabels([0.25, 1.5, 2.75], rows=3).problem)
+    the labels look like numbers to predict, not like classes: 3 different ones in 3 rows, such as 0.25, 1.5, 2.75
     """
 
     def __init__(self, labels: Collection[float], rows: int, **facts: Any):
@@ -258,18 +363,48 @@ class ContinuousLabels(InvalidData):
 
 
 class NumericOverflow(InvalidData):
-    """Weights or scores became infinite or NaN; `row` is the row at which it happened, where that is known."""
+    """Weights or scores became infinite or NaN; `row` is the row at which it happened, where that is known.
+
+    Examples
+    --------
+    >>> from rosenblatt import Perceptron
+    >>> try:
+    ...     Perceptron().fit([[1e200], [-1e200]], [0, 1])
+    ... except NumericOverflow as error:
+    ...     print(error.row, error.problem, error.hint, sep="\\n")
+    1
+    the weights or scores overflowed at row 1: the values of X, or the weights of examples, are too large for float64
+    scale them down
+    """
 
 
 class UnsupportedOperation(RosenblattError, ValueError, TypeError):
     """An operation that this learner or model does not support, whatever the values.
 
     It is both a ValueError and a TypeError, because code that calls estimators catches either.
+
+    Examples
+    --------
+    >>> from rosenblatt import Perceptron
+    >>> try:
+    ...     Perceptron(early_stopping=True).partial_fit([[1.0], [2.0]], [0, 1], classes=[0, 1])
+    ... except UnsupportedOperation as error:
+    ...     print(error.problem)
+    early_stopping=True cannot be used with partial_fit, which learns from every row once and has no epochs to stop
     """
 
 
 class UnreadableModel(RosenblattError, ValueError):
-    """A file that is not a model of rosenblatt, or a damaged one, or one of a newer version."""
+    """A file that is not a model of rosenblatt, or a damaged one, or one of a newer version.
+
+    Examples
+    --------
+    >>> from rosenblatt.modelfile import container
+    >>> container.read_bytes(b"these are no weights")
+    Traceback (most recent call last):
+        ...
+    rosenblatt.errors.UnreadableModel: this content: not a model of rosenblatt: the file does not begin as one (20 bytes)
+    """
 
 
 class DamagedModel(UnreadableModel):
@@ -279,6 +414,11 @@ class DamagedModel(UnreadableModel):
     ----------
     problem : str
         What is not as it must be.
+
+    Examples
+    --------
+    >>> str(DamagedModel("it ends within the array weights", path="spam.model"))
+    'spam.model: the file is damaged: it ends within the array weights'
     """
 
     def __init__(self, problem: str, **facts: Any):
@@ -286,7 +426,13 @@ class DamagedModel(UnreadableModel):
 
 
 class UnreadableCertificate(RosenblattError, ValueError):
-    """A file that is not a certificate, or a damaged one."""
+    """A file that is not a certificate, or a damaged one.
+
+    Examples
+    --------
+    >>> str(UnreadableCertificate("not a certificate of rosenblatt", path="proof.json"))
+    'proof.json: not a certificate of rosenblatt'
+    """
 
 
 class OutputError(RosenblattError, OSError):
@@ -300,6 +446,16 @@ class OutputError(RosenblattError, OSError):
         The file; None for a port.
     errno : int, optional
         That of the OSError behind it.
+
+    Examples
+    --------
+    >>> from rosenblatt import Perceptron
+    >>> model = Perceptron().fit([[1.0], [-1.0]], [1, 0])
+    >>> try:
+    ...     model.save("no such folder/spam.model")
+    ... except OutputError as error:
+    ...     print(error.filename)
+    no such folder/spam.model
     """
 
     def __init__(self, problem: str, path: str | os.PathLike[str] | None, errno: int | None = None, **facts: Any):
@@ -321,6 +477,11 @@ class MissingDependency(RosenblattError, ImportError):
         The extra of rosenblatt that installs it: ``pip install 'rosenblatt[extra]'``.
     purpose : str
         What needs it: "pictures".
+
+    Examples
+    --------
+    >>> str(MissingDependency("matplotlib", "plot", "pictures"))
+    "pictures need the package matplotlib, which is not installed; pip install 'rosenblatt[plot]'"
     """
 
     def __init__(self, package: str, extra: str, purpose: str):
@@ -363,6 +524,11 @@ class UnknownModel(RosenblattError, LookupError):
     ----------
     name : str
         The name that was asked for.
+
+    Examples
+    --------
+    >>> str(UnknownModel("spam"))
+    "there is no model 'spam'; create it with PUT /models/NAME; GET /models lists those there are"
     """
 
     def __init__(self, name: str, **facts: Any):
@@ -372,11 +538,24 @@ class UnknownModel(RosenblattError, LookupError):
 
 
 class UnknownEntry(RosenblattError, LookupError):
-    """An entry of a model's log, or a prediction, that a server does not have, or does not have any more."""
+    """An entry of a model's log, or a prediction, that a server does not have, or does not have any more.
+
+    Examples
+    --------
+    >>> error = UnknownEntry("there is no entry 12 of this model; it has entries 1 to 9", value=12)
+    >>> str(error), error.value
+    ('there is no entry 12 of this model; it has entries 1 to 9', 12)
+    """
 
 
 class Conflict(RosenblattError, ValueError):
-    """A request that contradicts what a server has already: another model of that name, an id that has its label."""
+    """A request that contradicts what a server has already: another model of that name, an id that has its label.
+
+    Examples
+    --------
+    >>> str(Conflict("there is a model 'spam' already", hint="exist_ok=True takes it as it is"))
+    "there is a model 'spam' already; exist_ok=True takes it as it is"
+    """
 
 
 class DamagedLog(RosenblattError, ValueError):
@@ -394,6 +573,14 @@ class DamagedLog(RosenblattError, ValueError):
         The number of the entry.
     byte : int, optional
         The place in the file.
+
+    Examples
+    --------
+    >>> error = DamagedLog("its checksum is wrong", path="models/log", model="spam", entry=12, byte=40_960)
+    >>> print(error)
+    models/log: model 'spam', entry 12, byte 40,960: its checksum is wrong
+    >>> error.path, error.model, error.entry, error.byte
+    ('models/log', 'spam', 12, 40960)
     """
 
     def __init__(
@@ -414,7 +601,13 @@ class DamagedLog(RosenblattError, ValueError):
 
 
 class DamagedTokens(RosenblattError, ValueError):
-    """A server's list of tokens that cannot be read; the server lets nobody in until it can."""
+    """A server's list of tokens that cannot be read; the server lets nobody in until it can.
+
+    Examples
+    --------
+    >>> str(DamagedTokens("the file is not a list of tokens, or it is damaged", path="models/tokens.json"))
+    'models/tokens.json: the file is not a list of tokens, or it is damaged'
+    """
 
 
 class LearningPaused(RosenblattError, RuntimeError):
@@ -426,6 +619,12 @@ class LearningPaused(RosenblattError, RuntimeError):
         Why it does not.
     status : int, default=507
         The status code of the answer.
+
+    Examples
+    --------
+    >>> error = LearningPaused("the disk is full")
+    >>> str(error), error.status
+    ('the disk is full', 507)
     """
 
     def __init__(self, problem: str, status: int = 507, **facts: Any):
@@ -440,6 +639,11 @@ class FolderInUse(RosenblattError, RuntimeError):
     ----------
     path : path
         The folder.
+
+    Examples
+    --------
+    >>> str(FolderInUse("models"))
+    'models: another server uses this folder; stop that server first, or serve another folder'
     """
 
     def __init__(self, path: str | os.PathLike[str], **facts: Any):
@@ -458,6 +662,12 @@ class ServerUnavailable(RosenblattError, OSError):
         The address of the server.
     attempts : int
         How often the request was sent.
+
+    Examples
+    --------
+    >>> error = ServerUnavailable("the server does not answer", "http://127.0.0.1:8000", attempts=5)
+    >>> str(error), error.url, error.attempts
+    ('the server does not answer', 'http://127.0.0.1:8000', 5)
     """
 
     def __init__(self, problem: str, url: str, attempts: int, **facts: Any):
@@ -476,6 +686,12 @@ class ClusterUnavailable(RosenblattError, OSError):
         Where the scheduler is, or was.
     hint : str, optional
         What to do about it.
+
+    Examples
+    --------
+    >>> error = ClusterUnavailable("the scheduler does not answer", "tcp://10.0.0.1:8786")
+    >>> str(error), error.address
+    ('the scheduler does not answer', 'tcp://10.0.0.1:8786')
     """
 
     def __init__(self, problem: str, address: str, hint: str | None = None):
@@ -551,8 +767,9 @@ def _byte_text(size: int) -> str:
 
 
 class ServerRefused(RosenblattError):
-    """An answer of a server that is an error for which the library has no other type: a token that is missing or not
-    good for this, a wrong address, an error inside the server.
+    """An answer of a server that is an error for which the library has no other type.
+
+    Such are a token that is missing or not good for this, a wrong address, an error inside the server.
 
     Parameters
     ----------
@@ -562,6 +779,12 @@ class ServerRefused(RosenblattError):
         The status of the answer: 401 is a token that is missing or unknown, 403 one that does not allow this.
     kind : str
         The last part of the type of the problem details; empty where the answer has none.
+
+    Examples
+    --------
+    >>> error = ServerRefused("this token may predict, not learn", status=403)
+    >>> str(error), error.status
+    ('this token may predict, not learn', 403)
     """
 
     def __init__(self, problem: str, status: int, kind: str = "", **facts: Any):
@@ -585,6 +808,16 @@ class UnscaledColumns(UserWarning):
         The learner that suffers from it.
     scaler : str
         The class of scikit-learn that helps.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> from rosenblatt import Perceptron
+    >>> with warnings.catch_warnings(record=True) as caught:
+    ...     warnings.simplefilter("always")
+    ...     model = Perceptron().fit([[0.1, 20_000.0], [-0.2, 30_000.0], [0.3, -90_000.0]], [0, 1, 1])
+    >>> caught[0].category.__name__, caught[0].message.column, caught[0].message.scaler
+    ('UnscaledColumns', 1, 'StandardScaler')
     """
 
     def __init__(self, ratio: float, column: int | str, learner: str, scaler: str):
@@ -613,6 +846,12 @@ class KernelsNotKept(UserWarning):
         The folder, and what is wrong with it.
     variable : str
         The environment variable that names another folder.
+
+    Examples
+    --------
+    >>> warning = KernelsNotKept("the folder /opt/rosenblatt cannot be written", "NUMBA_CACHE_DIR")
+    >>> warning.problem, warning.variable
+    ('the folder /opt/rosenblatt cannot be written', 'NUMBA_CACHE_DIR')
     """
 
     def __init__(self, problem: str, variable: str):

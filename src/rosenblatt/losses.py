@@ -34,6 +34,12 @@ class Graded(NamedTuple):
         The losses.
     slope : (rows, classes) array
         A subgradient of each loss in the scores of its row.
+
+    Examples
+    --------
+    >>> value, slope = hinge.joint([[1.0, 3.0, 2.0], [5.0, 1.0, 0.0]], labels=[2, 0])
+    >>> value.tolist(), slope.tolist()
+    ([2.0, 0.0], [[0.0, 1.0, -1.0], [0.0, 0.0, 0.0]])
     """
 
     value: NDArray
@@ -49,6 +55,12 @@ class Rivalry(NamedTuple):
         The margins.
     direction : (rows, classes) array
         1 at the label, −1 at the best rival, or shared among the rivals.
+
+    Examples
+    --------
+    >>> margin, direction = rivalry([[1.0, 3.0, 2.0]], labels=[2])
+    >>> margin.tolist(), direction.tolist()
+    ([-1.0], [[0.0, -1.0, 1.0]])
     """
 
     margin: NDArray
@@ -64,6 +76,12 @@ class Criterion(NamedTuple):
         The loss.
     subgradient : (features,) array
         The subgradient.
+
+    Examples
+    --------
+    >>> value, subgradient = criterion([0, -1], [[1, 2], [3, 1], [0, 1]], [1, 1, -1])
+    >>> value, subgradient.tolist()
+    (3.0, [-4.0, -3.0])
     """
 
     value: float
@@ -198,6 +216,11 @@ def zero_one(z: ArrayLike) -> NDArray:
     -------
     ndarray
         Of the shape of `z`.
+
+    Examples
+    --------
+    >>> zero_one([-2, 0, 0.1]).tolist()
+    [1.0, 1.0, 0.0]
     """
     return np.heaviside(-_real(z), 1.0)
 
@@ -223,6 +246,14 @@ def rivalry(scores: ArrayLike, labels: ArrayLike, temperature: float = 0.0, cost
     -------
     Rivalry
         The margin of each row, and its subgradient in the scores.
+
+    Examples
+    --------
+    >>> rivalry([[1.0, 3.0, 2.0], [5.0, 1.0, 0.0]], labels=[2, 0]).margin.tolist()
+    [-1.0, 4.0]
+    >>> cost = [[0, 1, 9], [1, 0, 1], [9, 1, 0]]  # to take class 0 for class 2 is the worst mistake
+    >>> rivalry([[5.0, 1.0, 0.0]], labels=[0], cost=cost).margin.tolist()
+    [-4.0]
     """
     scores = _real(scores)
     if scores.ndim != 2 or scores.shape[1] < 2:

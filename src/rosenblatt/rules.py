@@ -20,7 +20,34 @@ from rosenblatt.engine.jit import generic
 
 @generic
 def step(rule, m, length, k, positive):
-    """τ ≥ 0, the length of the step along a direction of margin m; 0 leaves the weights as they are."""
+    """Return τ ≥ 0, the length of the step along a direction of margin m; 0 leaves the weights as they are.
+
+    Parameters
+    ----------
+    rule : NamedTuple
+        A rule, such as `Perceptron`.
+    m : float
+        The margin of the direction.
+    length : float
+        Its squared length.
+    k : int
+        The number of the update about to be made, from 1.
+    positive : bool
+        On which side of a two-class problem the example stands.
+
+    Returns
+    -------
+    float
+        τ.
+
+    Examples
+    --------
+    >>> from rosenblatt.rules import PA1, Perceptron, step
+    >>> step(Perceptron(margin=0.0, rate=1.0), m=0.0, length=4.0, k=1, positive=True)
+    1.0
+    >>> step(PA1(C=1.0), m=0.0, length=4.0, k=1, positive=True)
+    0.25
+    """
     raise TypeError(f"no step is defined for the rule {type(rule).__name__}")
 
 
@@ -37,6 +64,16 @@ class Perceptron(NamedTuple):
         δ ≥ 0.
     rate : float
         η > 0.
+
+    Examples
+    --------
+    A margin of exactly δ moves, one above it rests:
+
+    >>> rule = Perceptron(margin=0.5, rate=2.0)
+    >>> [step(rule, m, 1.0, 1, True) for m in (-1.0, 0.5, 0.6)]
+    [2.0, 2.0, 0.0]
+    >>> rule.bound(radius=2.0, gamma=0.5)
+    18.0
     """
 
     margin: float
@@ -86,6 +123,12 @@ class Diminishing(NamedTuple):
         η > 0.
     power : float
         The exponent, from 0 to 1.
+
+    Examples
+    --------
+    >>> rule = Diminishing(margin=0.0, rate=1.0, power=0.5)
+    >>> [step(rule, -1.0, 1.0, k, True) for k in (1, 4, 100)]
+    [1.0, 0.5, 0.1]
     """
 
     margin: float
@@ -120,8 +163,10 @@ def _(rule: Diminishing, m, length, k, positive):
 
 
 class Uneven(NamedTuple):
-    """The perceptron with a margin for each side (PAUM: Li, Zaragoza, Herbrich, Shawe-Taylor and Kandola 2002): with few
-    positive examples, a large margin for them and a small or negative one for the others.
+    """The perceptron with a margin for each side.
+
+    With few positive examples, use a large margin for them and a small or negative one for the others (PAUM: Li, Zaragoza,
+    Herbrich, Shawe-Taylor and Kandola 2002).
 
     Attributes
     ----------
@@ -129,6 +174,12 @@ class Uneven(NamedTuple):
         τ₊ and τ₋, the margin of positive and of negative examples.
     rate : float
         η > 0.
+
+    Examples
+    --------
+    >>> rule = Uneven(positive=2.0, negative=0.0, rate=1.0)
+    >>> step(rule, 1.0, 1.0, 1, positive=True), step(rule, 1.0, 1.0, 1, positive=False)
+    (1.0, 0.0)
     """
 
     positive: float
@@ -167,13 +218,20 @@ SHORT = 1e-12
 
 
 class PA1(NamedTuple):
-    """Move as far as a margin of 1 asks for, and by at most C: τ = min(C, (1 − m)/‖Δ‖²) (PA-I; with C = ∞ PA. Crammer,
-    Dekel, Keshet, Shalev-Shwartz and Singer 2006). A margin of exactly 1 rests; so does a direction of length 0.
+    """Move as far as a margin of 1 asks for, and by at most C: τ = min(C, (1 − m)/‖Δ‖²).
+
+    This is PA-I, and with C = ∞ PA (Crammer, Dekel, Keshet, Shalev-Shwartz and Singer 2006). A margin of exactly 1 rests;
+    so does a direction of length 0.
 
     Attributes
     ----------
     C : float
         The largest step, > 0; infinity is allowed.
+
+    Examples
+    --------
+    >>> [step(PA1(C=0.25), m, 4.0, 1, True) for m in (-3.0, 0.5, 1.0)]
+    [0.25, 0.125, 0.0]
     """
 
     C: float
@@ -204,12 +262,17 @@ def _(rule: PA1, m, length, k, positive):
 
 
 class PA2(NamedTuple):
-    """PA-II: the passive-aggressive step, damped rather than capped: τ = (1 − m)/(‖Δ‖² + 1/(2C)).
+    """Move by the passive-aggressive step, damped rather than capped: τ = (1 − m)/(‖Δ‖² + 1/(2C)) (PA-II).
 
     Attributes
     ----------
     C : float
         > 0; the larger, the less damping.
+
+    Examples
+    --------
+    >>> [step(PA2(C=0.125), m, 4.0, 1, True) for m in (-3.0, 0.0, 1.0)]
+    [0.5, 0.125, 0.0]
     """
 
     C: float
@@ -236,8 +299,9 @@ def _(rule: PA2, m, length, k, positive):
 
 
 class Mira(NamedTuple):
-    """Of the steps from 0 to 1, the one that makes ‖w + τΔ‖ smallest: τ = (β − m)/‖Δ‖², cut off at 0 and 1 (Crammer and
-    Singer 2003; β = 0 in their first form).
+    """Move by the step from 0 to 1 that makes ‖w + τΔ‖ smallest: τ = (β − m)/‖Δ‖², cut off at 0 and 1.
+
+    Crammer and Singer 2003; β = 0 in their first form.
 
     With β = 0 weights of zero would never move; their first move is the perceptron's, τ = 1.
 
@@ -245,6 +309,11 @@ class Mira(NamedTuple):
     ----------
     margin : float
         β ≥ 0.
+
+    Examples
+    --------
+    >>> [step(Mira(margin=0.0), m, 4.0, 2, True) for m in (-8.0, -2.0, 1.0)]
+    [1.0, 0.5, 0.0]
     """
 
     margin: float

@@ -93,6 +93,7 @@ OPTIONS: dict[str, str | Callable[[Any], str | None]] = {
         "target", "text", "numeric", "ignore", "weight", "delimiter", "missing", "scale", "ngrams", "characters", "format",
         "passes", "order", "seed", "holdout", "classes", "learner", "folds", "label", "row", "positive", "beam", "column",
         "columns", "method", "task", "threshold", "scope", "expires", "name", "shards", "mixing", "device",
+        "sizes", "measure",
     )},
     "categories": "--category",
     "hashing": "--hash-bits",

@@ -36,6 +36,20 @@ class RowOrder(StrEnum):
     most_violated_normalised = "most-violated-normalised"
 
 
+class Mistake(StrEnum):
+    """Those of `theory.trace`."""
+
+    margin = "margin"
+    prediction = "prediction"
+
+
+class ZeroSign(StrEnum):
+    """Those of `theory.trace`."""
+
+    positive = "1"
+    negative = "-1"
+
+
 @opts.expand_groups
 def trace(
     context: typer.Context,
@@ -49,6 +63,15 @@ def trace(
         float, opts.option("--constant", "K", "Value of the constant feature (intercept) of each row; 0 for none.")
     ] = 1.0,
     delta: Annotated[float, opts.option("--delta", "D", "Update on a row if its margin is at most this.", min=0)] = 0.0,
+    mistake: Annotated[
+        Mistake, opts.option("--mistake", None, "Update by the margin, or only if the predicted label is wrong.")
+    ] = Mistake.margin,
+    zero_sign: Annotated[
+        ZeroSign,
+        opts.option(
+            "--zero-sign", None, "With --mistake prediction: predict the second (1) or first (-1) label at score 0."
+        ),
+    ] = ZeroSign.positive,
     rate: Annotated[float, opts.option("--rate", "R", "Learning rate.")] = 1.0,
     max_updates: Annotated[int, opts.option("--max-updates", "N", "Stop after this many updates.", min=1)] = 100_000,
     rows: Annotated[int, opts.option("--rows", "N", "Number of updates to show, at most.", min=2)] = 40,
@@ -79,6 +102,10 @@ def trace(
         raise Failure("--axes: it has no effect without --html", Code.USAGE)
     if rate <= 0:
         raise Failure(f"--rate must be above 0; got {rate:g}", Code.USAGE)
+    if mistake is Mistake.margin:
+        opts.refuse_options(context, ("zero_sign",), "it has no effect without --mistake prediction")
+    else:
+        opts.refuse_options(context, ("delta",), "it has no effect with --mistake prediction, which has no margin")
     if not data:
         opts.refuse_options(context, columns._fields, "there are no files to read; give DATA")
     examples = read_examples(data, columns) if data else Examples(EMAILS, KINDS, "", lambda column: WORDS[column])
@@ -99,7 +126,10 @@ def trace(
             run.to_html(html, names=column_names, axes=plane, title=title)
             console.note(f"the run is saved in {html}")
 
-    perceptron = partial(traced, X, y, constant=constant, delta=delta, rate=rate, order=order.value, random_state=seed)
+    perceptron = partial(
+        traced, X, y, constant=constant, delta=delta, rate=rate, mistake=mistake.value, zero_sign=int(zero_sign),
+        order=order.value, random_state=seed,
+    )  # fmt: skip
     try:
         run = perceptron(max_updates=max_updates)
     except NotSeparable as error:
@@ -110,7 +140,8 @@ def trace(
         ) from None
     save_page(run)
     facts = {name: getattr(run, name) for name in ("example", "margin", "progress", "lower", "norm", "upper", "cosine")}
-    numbers = {name: getattr(run, name) for name in ("updates", "bound", "gamma", "radius", "delta", "rate", "converged")}
+    names_of_numbers = "updates", "bound", "gamma", "radius", "delta", "rate", "converged", "mistake", "zero_sign"
+    numbers = {name: getattr(run, name) for name in names_of_numbers}
     classes = list(map(label_text, signed_rows.classes.tolist()))
     if plot is not None:
         from rosenblatt.plot import proof
@@ -154,29 +185,27 @@ def _endless_run(perceptron: Callable[..., Trace], width: int, max_updates: int)
 def _update_table(
     run: Any, signed_rows: Any, y: Sequence, names: Callable[[int], str], constant: float, most: int, console: Console
 ) -> str:
-    import numpy as np
-
     from rosenblatt.workflow.labels import label_text
 
     wide = len(run.weights) > _WIDE
     columns = [] if wide else [*(names(j) for j in range(signed_rows.features)), *["1"] * (constant != 0)]
-    w, shown = np.zeros(len(run.weights)), list[list[Any]]()
-    for k in range(run.updates + 1):
-        before: list[Any] = [k, "", "", ""]
-        if k:
-            i = run.example[k - 1]
-            before = [k, int(i), label_text(y[i]), f"{run.margin[k - 1]:.4g}"]
-            if not wide:
-                row = signed_rows.A[[i]]
-                w = w + run.rate * (row.toarray() if hasattr(row, "toarray") else row)[0]
-        weights = [] if wide else [f"{value:.4g}" for value in w]
-        bounds = [run.lower[k], run.progress[k], run.norm[k], run.upper[k]]
-        shown.append([*before, *weights, *(f"{value:.3f}" for value in bounds)])
+    path, walls = None if wide else run.path, run.walls(run.k)
+
+    def line(k: int) -> list[Any]:
+        i = run.example[k - 1] if k else None
+        before = [k, "", "", ""] if i is None else [k, int(i), label_text(y[i]), f"{run.margin[k - 1]:.4g}"]
+        weights = [] if path is None else [f"{value:.4g}" for value in path[k]]
+        bounds = [walls[0][k], run.progress[k], run.norm[k], walls[1][k]]
+        return [*before, *weights, *(f"{value:.3f}" for value in bounds)]
+
     headings = ["k", "row", "label", "margin", *columns]
     headings += (
         ["kγ ≤", "w·u", "|w|", "≤ √k R"] if not run.delta and run.rate == 1 else ["bound ≤", "w·u", "|w|", "≤ bound"]
     )
-    if len(shown) > most + 1:
+    if run.updates <= most:
+        shown = [line(k) for k in range(run.updates + 1)]
+    else:
         gap = ["…"] + [""] * (len(headings) - 1)
-        shown = [*shown[: most // 2 + 1], gap, *shown[-(most - most // 2) :]]
+        last = run.updates + 1 - (most - most // 2)
+        shown = [*map(line, range(most // 2 + 1)), gap, *map(line, range(last, run.updates + 1))]
     return f"{console.table(headings, shown)}\n\n{run}"

@@ -1,8 +1,10 @@
 """One learner on many machines: iterative parameter mixing on a Dask cluster. A name is imported when it is first used.
 
-from rosenblatt import Perceptron, cluster
+The shortest use:
 
-model = cluster.fit(Perceptron(), "s3://bucket/part-*.svm", client="tcp://scheduler:8786")
+    from rosenblatt import Perceptron, cluster
+
+    model = cluster.fit(Perceptron(), "s3://bucket/part-*.svm", client="tcp://scheduler:8786")
 """
 
 from importlib import import_module

@@ -34,6 +34,15 @@ def connect(client: Client | str | None, workers: int | None = None) -> Iterator
     ------
     ClusterUnavailable
         If no scheduler answers, or if workers have no rosenblatt, or another version of it.
+
+    Examples
+    --------
+    A client that is open already is used as it is; here Dask runs in this process.
+
+    >>> with Client(n_workers=1, threads_per_worker=1, processes=False, dashboard_address=None) as mine:
+    ...     with connect(mine) as client:
+    ...         client is mine, len(client.scheduler_info()["workers"])
+    (True, 1)
     """
     if client is None:
         try:

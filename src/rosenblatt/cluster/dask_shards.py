@@ -48,6 +48,12 @@ class ShardProgress(NamedTuple):
         Those of them that were predicted wrong when they were visited.
     seconds : float
         The time since training began.
+
+    Examples
+    --------
+    >>> progress = ShardProgress(epoch=3, done=5, shards=8, seen=2_000, mistakes=40, seconds=1.5)
+    >>> f"epoch {progress.epoch}: {progress.done} of {progress.shards} shards, {progress.mistakes} mistakes so far"
+    'epoch 3: 5 of 8 shards, 40 mistakes so far'
     """
 
     epoch: int

@@ -108,6 +108,22 @@ def train(
         If the learner cannot be mixed.
     ClusterUnavailable
         If the scheduler or all workers are gone; the hint names the checkpoint.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from distributed import Client
+    >>> from rosenblatt.workflow import reading_for
+    >>> with (
+    ...     tempfile.TemporaryDirectory() as folder,
+    ...     Client(n_workers=1, threads_per_worker=1, processes=False, dashboard_address=None) as client,
+    ... ):
+    ...     path = Path(folder) / "mail.svm"
+    ...     _ = path.write_text("spam 1:1 2:1\\nham 3:1\\nspam 1:1\\nham 2:1 3:1\\n" * 50)
+    ...     model = train(path, reading_for([str(path)]), client=client, shards=2)
+    ...     model.predict(path)[:4].tolist(), model.learner.mixing_.shards
+    (['spam', 'ham', 'spam', 'ham'], 2)
     """
     began = perf_counter()
     files = shared_paths(paths)

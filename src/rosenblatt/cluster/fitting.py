@@ -102,12 +102,16 @@ def fit(
 
     Examples
     --------
-    >>> from sklearn.datasets import load_iris
-    >>> import rosenblatt
-    >>> from rosenblatt import cluster
-    >>> X, y = load_iris(return_X_y=True)
-    >>> with cluster.connect("local") as client:  # doctest: +SKIP
-    ...     model = cluster.fit(rosenblatt.Perceptron(), X, y, client=client, shards=4)
+    Dask runs here in this process; `connect("local")` starts workers on this machine.
+
+    >>> from distributed import Client
+    >>> from rosenblatt import Perceptron, cluster
+    >>> X = [[i % 5, i % 7, i % 11] for i in range(200)]
+    >>> y = [2 * a + b > c for a, b, c in X]
+    >>> with Client(n_workers=1, threads_per_worker=1, processes=False, dashboard_address=None) as client:
+    ...     model = cluster.fit(Perceptron(), X, y, client=client, shards=4)
+    >>> model.score(X, y), model.mixing_.shards
+    (1.0, 4)
     """
     if mixing is None:
         mixing = "changed" if isinstance(estimator, StructuredEstimator) else "uniform"

@@ -22,6 +22,17 @@ class MixingReport(NamedTuple):
         How they were mixed: "uniform", "mistakes" or "changed".
     epochs : list of MixedEpoch
         For each epoch the share of each shard in the mixture, and its examples, mistakes, updates, seconds and bytes.
+
+    Examples
+    --------
+    >>> from rosenblatt.engine.mixing import MixedEpoch, ShardReport
+    >>> shards = [ShardReport(100, 9, 9, 0.01, 400, False), ShardReport(100, 3, 3, 0.01, 400, False)]
+    >>> report = MixingReport(2, "uniform", [MixedEpoch([0.5, 0.5], shards)])
+    >>> print(report)
+    2 shards, mixing='uniform'
+    epoch 1: 12 mistakes (3 to 9 a shard), 6.0 updates weighted by the mixture
+    >>> report.weighted_updates <= report.bound(radius=2.0, margin=0.5)
+    True
     """
 
     shards: int

@@ -78,6 +78,17 @@ class Operations:
     flags : tuple of Flag
         Calls and operators counted as one although their cost depends on a size: `law` says how where that is known,
         `size` is the largest that they met.
+
+    Examples
+    --------
+    >>> def total(values):
+    ...     found = 0
+    ...     for value in values:
+    ...         found += value
+    ...     return found
+    >>> done = count_operations(total, [3, 1, 4])
+    >>> done.value, done.total, done.flops, done.counts.assignment
+    (8, 15, 3, 7)
     """
 
     name: str

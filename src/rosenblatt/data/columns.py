@@ -32,7 +32,16 @@ FIELD = re.compile(r"[^ \t]+")  # a no-break space may be part of a word, where 
 
 
 class ColumnsError(FormatError):
-    """A file that does not have the columns that were named; `path`, `line` and `column` say where."""
+    """A file that does not have the columns that were named; `path`, `line` and `column` say where.
+
+    Examples
+    --------
+    >>> try:
+    ...     list(parse("Dogs NNS B-NP\\nbark VBP\\n"))
+    ... except ColumnsError as error:
+    ...     print(f"line {error.line}: {error.problem}")
+    line 2: 2 columns where 3 were named (form, pos, chunk), separated by blanks: 'bark VBP'
+    """
 
 
 class Sentence(lines.BaseSentence):
@@ -115,6 +124,13 @@ def read(
     ------
     ColumnsError
         If a line does not have these columns; it names the file, the line, what was found and what is expected.
+
+    Examples
+    --------
+    >>> import io
+    >>> file = io.StringIO("-DOCSTART- -X- O\\n\\nDogs NNS B-NP\\nbark VBP B-VP\\n\\nStop VB B-VP\\n")
+    >>> [sentence.forms for sentence in read(file)]
+    [['Dogs', 'bark'], ['Stop']]
     """
     if isinstance(columns, str) or len(set(columns)) != len(columns) or not columns:
         raise InvalidParameter("columns", columns, "distinct names, one for each column, as in ('form', 'pos', 'chunk')")
@@ -164,6 +180,12 @@ def parse(
     -------
     Reader of Sentence
         An iterator over the sentences.
+
+    Examples
+    --------
+    >>> [sentence] = parse("Ada NNP B-PER\\nspoke VBD O\\n", columns=("form", "pos", "ner"))
+    >>> sentence.column("ner")
+    ['B-PER', 'O']
     """
     return read(io.StringIO(text) if isinstance(text, str) else io.BytesIO(text), columns, separator, on_error)
 

@@ -34,11 +34,33 @@ MISSING = "Is the blank line missing that ends the sentence before?"
 
 
 class ConlluError(FormatError):
-    """A file that is not CoNLL-U; `path`, `line` and `column`, a name of COLUMNS, say where."""
+    """A file that is not CoNLL-U; `path`, `line` and `column`, a name of COLUMNS, say where.
+
+    Examples
+    --------
+    >>> try:
+    ...     list(parse("1\\tDogs\\t_\\tNOUN\\n"))
+    ... except ConlluError as error:
+    ...     print(f"line {error.line}: {error.problem}")
+    line 1: 4 columns where there must be 10, separated by tabs; the line begins '1'
+    """
 
 
 class Word(NamedTuple):
-    """The ten columns of a word, as text."""
+    """The ten columns of a word, as text.
+
+    Attributes
+    ----------
+    id, form, lemma, upos, xpos, feats, head, deprel, deps, misc : str
+        The columns, with ``_`` for a missing value.
+
+    Examples
+    --------
+    >>> sentence = Sentence.of(["Dogs", "bark"], upos=["NOUN", "VERB"], head=[2, 0], deprel=["nsubj", "root"])
+    >>> dogs = sentence.words[0]
+    >>> dogs.form, dogs.upos, dogs.head, dogs.deprel, dogs.lemma
+    ('Dogs', 'NOUN', '2', 'nsubj', '_')
+    """
 
     id: str
     form: str
@@ -246,6 +268,14 @@ def read(source: Source, strict: bool = True, on_error: str = "error") -> lines.
     ------
     ConlluError
         If a sentence is wrong; it names the file, the line, the column, what was found and what is expected.
+
+    Examples
+    --------
+    >>> import io
+    >>> file = io.StringIO("1 Dogs _ NOUN _ _ 2 nsubj _ _\\n2 bark _ VERB _ _ 0 root _ _\\n\\n".replace(" ", "\\t"))
+    >>> for sentence in read(file):
+    ...     print(sentence.forms, sentence.tree())
+    ['Dogs', 'bark'] [(2, 'nsubj'), (0, 'root')]
     """
     waiting: list[str] = []  # blank lines before the next sentence, if they are let pass
 
@@ -275,6 +305,12 @@ def parse(text: str | bytes, strict: bool = True, on_error: str = "error") -> li
     -------
     Reader of Sentence
         An iterator over the sentences.
+
+    Examples
+    --------
+    >>> [sentence] = parse("# text = Stop\\n1\\tStop\\tstop\\tVERB\\t_\\t_\\t0\\troot\\t_\\t_\\n\\n")
+    >>> sentence.column("lemma"), sentence.column("head")
+    (['stop'], ['0'])
     """
     return read(io.StringIO(text) if isinstance(text, str) else io.BytesIO(text), strict, on_error)
 

@@ -167,6 +167,16 @@ def reading_for(paths: Iterable[str], format: str | None = None, **options: Any)
         If a format cannot be detected, or if the files have several.
     InvalidParameter
         If the format is unknown, or has no use for an option.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "mail.data"
+    ...     _ = path.write_text("+1 1:0.5 3:2\\n-1 2:0.25\\n")
+    ...     reading_for([str(path)])
+    Svmlight(text=None, hashing=None)
     """
     if format is not None and format not in FORMATS:
         raise InvalidParameter("format", format, f"one of {', '.join(FORMATS)}")

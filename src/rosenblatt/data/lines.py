@@ -235,6 +235,16 @@ def write(target: Source, sentences: Iterable[BaseSentence]) -> int:
     -------
     int
         The number of sentences.
+
+    Examples
+    --------
+    >>> import io
+    >>> from rosenblatt.data import columns
+    >>> file = io.StringIO()
+    >>> write(file, columns.parse("Dogs NNS B-NP\\nbark VBP B-VP\\n\\nStop VB B-VP\\n\\n"))
+    2
+    >>> file.getvalue()
+    'Dogs NNS B-NP\\nbark VBP B-VP\\n\\nStop VB B-VP\\n\\n'
     """
     with _open_to_write(target) as put:
         writer = SentenceWriter(put)

@@ -58,6 +58,17 @@ class FilePiece(NamedTuple):
         the row groups and the record batches that begin there.
     line : int, optional
         The number of its first line, from 1; without it the lines before are counted when an error names a line.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from rosenblatt.data import columns
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "two.txt"
+    ...     _ = path.write_text("Dogs NNS B-NP\\n\\nStop VB B-VP\\n\\n")
+    ...     [sentence.forms for sentence in columns.read(FilePiece(str(path), 15, 29))]
+    [['Stop']]
     """
 
     path: str

@@ -52,6 +52,17 @@ def cut_files(paths: Paths, reading: Reading, size: int) -> list[FilePiece]:
         If a file can be read only once, as a pipe.
     FormatError
         If a quote in delimited text is not closed, or the format of a table cannot be detected.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from rosenblatt.data import svmlight
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "three.svm"
+    ...     _ = path.write_text("+1 1:0.5\\n-1 2:0.25\\n+1 1:2\\n")
+    ...     [(piece.begin, piece.end) for piece in cut_files(path, svmlight.Svmlight(), size=10)]
+    [(0, 19), (19, 26)]
     """
     return _cut(paths, size, lambda path: reading.record_ends(path, size))
 
@@ -79,6 +90,16 @@ def cut_sentences(paths: Paths, size: int, columns: Sequence[str] | None = None)
         If a file can be read only once, as a pipe.
     FormatError
         If a file looks like columns and these have no names.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "two.txt"
+    ...     _ = path.write_text("Dogs NNS\\nbark VBP\\n\\nStop VB\\n\\n")
+    ...     [(piece.begin, piece.end, piece.line) for piece in cut_sentences(path, 5, columns=("form", "pos"))]
+    [(0, 19, 1), (19, 28, 4)]
     """
     pieces = []
     line = 1

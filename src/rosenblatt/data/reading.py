@@ -60,6 +60,18 @@ class Chunk:
         The smallest index in LIBSVM text; None if there is no non-zero.
     texts : RowTexts or None
         The rows as they stand in the file; None where they were not asked for.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from rosenblatt.data import svmlight
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "two.svm"
+    ...     _ = path.write_text("+1 1:0.5\\n-1 2:0.25\\n")
+    ...     [rows] = svmlight.chunks(path)
+    >>> rows.X.shape, rows.y.tolist(), rows.rows
+    ((2, 2), [1.0, -1.0], 2)
     """
 
     X: Any

@@ -76,7 +76,7 @@ class Epoch(NamedTuple):
     updates : int
         The number of changes of weight vectors.
     seen : int
-        The number of examples visited so far, in all epochs.
+        The number of examples visited in the epoch.
     norm : float
         The norm of all weights at the end of the epoch.
     validation_error : float or None
@@ -85,6 +85,15 @@ class Epoch(NamedTuple):
         The time that the epoch took; None where the model was loaded from a file, which holds no times.
     loss : float or None
         The mean loss of the rows when they were visited, for learners that have one.
+
+    Examples
+    --------
+    >>> from rosenblatt import Perceptron
+    >>> model = Perceptron().fit([[2.0, 1.0], [1.0, 3.0], [-1.0, -2.0]], [1, 1, 0])
+    >>> for epoch in model.history_:
+    ...     print(epoch.epoch, epoch.mistakes, epoch.updates, epoch.seen)
+    1 1 1 3
+    2 0 0 3
     """
 
     epoch: int

@@ -30,6 +30,14 @@ class Weights(NamedTuple):
         The number of updates of each counter.
     clock : (1,) int64 array
         The number of examples seen.
+
+    Examples
+    --------
+    >>> weights = Weights(np.zeros(3), np.zeros(3), np.zeros(1, np.int64), np.zeros(1, np.int64))
+    >>> weights.w[:] += [2.0, 1.0, 1.0]  # the update at the first example, when none had been seen
+    >>> weights.clock[0] = 4
+    >>> weights.average().tolist()
+    [2.0, 1.0, 1.0]
     """
 
     w: NDArray

@@ -700,6 +700,13 @@ class Classifier(ClassifierMixin, Estimator):
         array (rows,) or (rows, classes)
             One score for two classes, ≥ 0 for the second; else one for each class, of which the highest wins. With
             `keep="vote"` they are mean votes, with `multiclass="ovo"` the number of pairs won.
+
+        Examples
+        --------
+        >>> from rosenblatt import Perceptron
+        >>> model = Perceptron().fit([[2.0, 1.0], [1.0, 3.0], [-1.0, -2.0]], ["spam", "spam", "ham"])
+        >>> model.decision_function([[1.0, 1.0], [-2.0, 0.0]]).tolist()
+        [4.0, -3.0]
         """
         check_is_fitted(self)
         return self._model.decision(self._read_to_predict(X))
@@ -716,6 +723,13 @@ class Classifier(ClassifierMixin, Estimator):
         -------
         array (rows,)
             The classes. A score of exactly 0 is the second of two classes; of equal scores the first class wins.
+
+        Examples
+        --------
+        >>> from rosenblatt import Perceptron
+        >>> model = Perceptron().fit([[2.0, 1.0], [1.0, 3.0], [-1.0, -2.0]], ["spam", "spam", "ham"])
+        >>> model.predict([[1.0, 1.0], [-2.0, 0.0]]).tolist()
+        ['spam', 'ham']
         """
         numbers = self._predict_numbers(X)
         return self.classes_[numbers]

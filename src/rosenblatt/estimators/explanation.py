@@ -6,7 +6,9 @@ from typing import Any, NamedTuple
 
 
 class Explanation(NamedTuple):
-    """The contributions of the features of a row to its score. The score is their sum (`math.fsum`) with the intercept.
+    """The contributions of the features of a row to its score.
+
+    The score is their sum (`math.fsum`) with the intercept.
 
     Attributes
     ----------
@@ -18,6 +20,14 @@ class Explanation(NamedTuple):
         The intercept of the class.
     contributions : dict
         The contribution of each feature, by its name or number, largest first; features of value zero are left out.
+
+    Examples
+    --------
+    >>> from rosenblatt import Perceptron
+    >>> model = Perceptron().fit([[2.0, 1.0], [1.0, 3.0], [-1.0, -2.0]], ["spam", "spam", "ham"])
+    >>> explanation = model.explain([0.5, 1.0])
+    >>> explanation.label, explanation.score, explanation.intercept, explanation.contributions
+    ('spam', 3.0, 1.0, {0: 1.0, 1: 1.0})
     """
 
     label: Any

@@ -117,6 +117,13 @@ class Linear(DeviceClassifier):
             If rows, labels or weights cannot be used; `NumericOverflow` says which row was too large.
         InvalidParameter
             If a parameter has a value that is not allowed.
+
+        Examples
+        --------
+        >>> from rosenblatt import Perceptron
+        >>> model = Perceptron().fit([[2.0, 1.0], [1.0, 3.0], [-1.0, -2.0]], ["spam", "spam", "ham"])
+        >>> model.coef_.tolist(), model.intercept_.tolist(), model.stop_reason_
+        ([[2.0, 1.0]], [1.0], 'converged')
         """
         weight = self._to_host(sample_weight, "sample_weight")
         init = (self._to_host(coef_init, "coef_init"), self._to_host(intercept_init, "intercept_init"))
@@ -153,6 +160,15 @@ class Linear(DeviceClassifier):
             if numbers became too large, with the row at which they did.
         UnsupportedOperation
             If parameters have changed since the model began to learn.
+
+        Examples
+        --------
+        >>> from rosenblatt import Perceptron
+        >>> model = Perceptron()
+        >>> for X, y in [([[2.0, 1.0], [-1.0, -2.0]], ["spam", "ham"]), ([[1.0, 3.0]], ["spam"])]:
+        ...     model = model.partial_fit(X, y, classes=["ham", "spam"])
+        >>> model.predict([[1.0, 1.0]]).tolist()
+        ['spam']
         """
         if self.keep == "pocket":
             raise UnsupportedOperation(
@@ -183,6 +199,14 @@ class Linear(DeviceClassifier):
         ------
         UnsupportedOperation
             If the model predicts by votes.
+
+        Examples
+        --------
+        >>> from rosenblatt import Perceptron
+        >>> model = Perceptron().fit([[2.0, 1.0], [1.0, 3.0], [-1.0, -2.0]], ["spam", "spam", "ham"])
+        >>> explanation = model.explain([0.5, 1.0])
+        >>> explanation.label, explanation.score, explanation.contributions
+        ('spam', 3.0, {0: 1.0, 1: 1.0})
         """
         check_is_fitted(self)
         if self._model.votes is not None or isinstance(self._model.problem, OneVsOne):

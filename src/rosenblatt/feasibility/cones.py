@@ -101,6 +101,14 @@ class Polyhedral(Cone):
     ----------
     A : (rows, dimension) array or scipy sparse matrix
         The rows, none of them zero.
+
+    Examples
+    --------
+    >>> cone = Polyhedral([[1, 0], [0, 1]])
+    >>> cone.contains([Fraction(1), Fraction(2)]), cone.contains([Fraction(1), Fraction(0)])
+    (True, False)
+    >>> cone.separate(np.array([1.0, -1.0])).a.tolist()
+    [0.0, 1.0]
     """
 
     A: Any
@@ -134,6 +142,12 @@ class SecondOrder(Cone):
     ----------
     P : (any, dimension) array or scipy sparse matrix
     c : (dimension,) array
+
+    Examples
+    --------
+    >>> ice = SecondOrder(P=[[1, 0, 0], [0, 1, 0]], c=[0, 0, 1])  # ‖(x₁, x₂)‖ < x₃
+    >>> ice.contains([Fraction(3), Fraction(4), Fraction(5)]), ice.contains([Fraction(3), Fraction(4), Fraction(6)])
+    (False, True)
     """
 
     P: Any
@@ -226,6 +240,12 @@ class Semidefinite(Cone):
     ----------
     F : (dimension, k, k) array
         A symmetric matrix for each coordinate; `symmetric(k)` is the plainest.
+
+    Examples
+    --------
+    >>> cone = Semidefinite(symmetric(2))  # x is (m₁₁, m₂₁, m₂₂)
+    >>> cone.contains([Fraction(2), Fraction(1), Fraction(1)]), cone.contains([Fraction(1), Fraction(2), Fraction(1)])
+    (True, False)
     """
 
     F: Any
@@ -266,6 +286,13 @@ class Intersection(Cone):
     ----------
     *cones : Cone
         At least one, all of the same dimension.
+
+    Examples
+    --------
+    >>> ice = SecondOrder(P=[[1, 0, 0], [0, 1, 0]], c=[0, 0, 1])  # ‖(x₁, x₂)‖ < x₃
+    >>> both = Intersection(ice, Polyhedral([[2, 0, -1]]))  # and 2x₁ > x₃
+    >>> both.contains([Fraction(3), Fraction(0), Fraction(4)]), both.contains([Fraction(1), Fraction(0), Fraction(4)])
+    (True, False)
     """
 
     cones: tuple[Cone, ...]
@@ -336,6 +363,11 @@ def symmetric(k: int) -> NDArray:
     Returns
     -------
     (k(k + 1)/2, k, k) array
+
+    Examples
+    --------
+    >>> symmetric(2).astype(int).tolist()
+    [[[1, 0], [0, 0]], [[0, 1], [1, 0]], [[0, 0], [0, 1]]]
     """
     rows, columns = np.tril_indices(k)
     F = np.zeros((len(rows), k, k))

@@ -51,7 +51,7 @@ class _TooThin(Exception):
 
 @dataclass(frozen=True)
 class FoundInCone(Answer):
-    """The answer of `find_in_cone`: is there a point inside the cone?
+    """The answer of `find_in_cone`: whether there is a point inside the cone, with its proof.
 
     Attributes
     ----------
@@ -69,6 +69,14 @@ class FoundInCone(Answer):
     dual : tuple of Fraction, or None
         Where it alone proves that nothing is inside: v with Pᵀv = c and ‖v‖ ≤ 1 for the cone ‖P x‖ < ⟨c, x⟩, so that
         ⟨c, x⟩ = ⟨v, P x⟩ ≤ ‖P x‖. The only cut is then c − Pᵀv = 0.
+
+    Examples
+    --------
+    >>> from rosenblatt.feasibility import Polyhedral
+    >>> cone = Polyhedral([[1, 0], [0, 1]])
+    >>> found = find_in_cone(cone)
+    >>> found.exists, found.reason, found.verify(cone)
+    (True, 'interior', True)
     """
 
     certificate: Interior | Combination | None

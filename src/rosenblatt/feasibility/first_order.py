@@ -44,6 +44,14 @@ class VonNeumann(Method):
     ----------
     away : bool, default=True
         Whether to step away from rows too. Without, after k steps ‖p‖ ≤ 1/√k.
+
+    Examples
+    --------
+    >>> from rosenblatt.feasibility import find_interior
+    >>> A = [[2, 1], [1, 3], [-1, 2]]
+    >>> found = find_interior(A, VonNeumann(away=False))
+    >>> found.method, found.verify(A)
+    ('von-neumann', True)
     """
 
     away: bool = True
@@ -96,7 +104,16 @@ def _shortest(p: NDArray, direction: NDArray) -> float:
 
 @dataclass(frozen=True)
 class Smooth(Method):
-    """The smooth perceptron of Soheili and Peña, as a method of `find_interior`."""
+    """The smooth perceptron of Soheili and Peña, as a method of `find_interior`.
+
+    Examples
+    --------
+    >>> from rosenblatt.feasibility import find_interior
+    >>> A = [[2, 1], [1, 3], [-1, 2]]
+    >>> found = find_interior(A, Smooth())
+    >>> found.method, found.verify(A)
+    ('smooth', True)
+    """
 
     name = "smooth"
     updates = 100_000

@@ -12,120 +12,18 @@ multipliers that prove v optimal. Each round leaves a vertex for good, so the ro
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
 from fractions import Fraction
-from math import inf, nextafter
-from typing import Any, NamedTuple
+from math import inf
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rosenblatt.exact.certificates import Combination, Interior
-from rosenblatt.exact.dyadic import cleared, dot
+from rosenblatt.exact.dyadic import dot
 from rosenblatt.exact.elimination import echelon
 from rosenblatt.exact.reading import MatrixLike
-from rosenblatt.feasibility.interior import find_interior
-from rosenblatt.feasibility.programs import Bounds, Infeasible, Optimal, Program, Solution, Unbounded, Vector
-from rosenblatt.feasibility.search import Method, RandomState, check_limit, plural
-
-
-class _Unanswered(Exception):
-    """A homogeneous system was left undecided."""
-
-
-class _Tight(NamedTuple):
-    """Rows that are zero wherever all rows are ≥ 0: Σ weightᵢ·rowᵢ + Σ of earlier such rows and of equations = 0, all these
-    weights positive."""
-
-    weights: dict[int, Fraction]
-    others: dict[int, Fraction]  # multipliers of any sign, of rows that were equations before
-
-
-@dataclass
-class _Work:
-    """What may be done, and what was."""
-
-    options: dict[str, Any]
-    max_rounds: float
-    n_updates: int = 0
-    n_rescalings: int = 0
-    n_rounds: int = 0
-
-    def decide(self, matrix: list[list[int]]) -> Interior | Combination:
-        if self.n_rounds >= self.max_rounds:
-            raise _Unanswered(f"{plural(self.n_rounds, 'system')} solved, which is max_rounds")
-        answer = find_interior(np.array(matrix, dtype=object), **self.options)
-        self.n_updates += answer.n_updates
-        self.n_rescalings += answer.n_rescalings
-        self.n_rounds += 1
-        if answer.certificate is None:
-            raise _Unanswered(f"a system was left open ({answer.reason}), its margin at most {answer.margin[1]:.2g}")
-        return answer.certificate
-
-
-@dataclass
-class _Systems:
-    """Homogeneous systems over the same rows, of which some are equations."""
-
-    rows: list[Vector]
-    equations: list[int]  # rows that are zero
-    open: list[int]  # rows that are to be positive
-    work: _Work
-    tight: list[_Tight] = field(default_factory=list)
-
-    def strict(self, extra: Sequence[Vector]) -> tuple[Vector | None, dict[int, Fraction]]:
-        """(y with all open and extra rows positive, {}) or (None, multipliers that make them zero).
-
-        The extra rows are numbered −1, −2, …; the multipliers of open and extra rows are ≥ 0, those of equations any.
-        """
-        width = len(extra[0])
-        system = echelon([self.rows[k] for k in self.equations], width)
-        numbers = [*self.open, *(-1 - k for k in range(len(extra)))]
-        rows = [*(self.rows[i] for i in self.open), *extra]
-        matrix = [system.restrict(row) for row in rows]
-        found: Interior | Combination = Combination((len(rows) - 1,), (1,))
-        if system.free:  # otherwise y = 0 is the only solution of the equations
-            found = self.work.decide([cleared(row) for row in matrix])
-        if isinstance(found, Interior):
-            return tuple(system.complete(found.x)), {}
-        multipliers: dict[int, Fraction] = {}
-        total = [Fraction(0)] * width
-        for position, weight in zip(found.rows, found.weights, strict=True):
-            # The weights belong to integer rows; a row of fractions had been multiplied to become one.
-            pairs = zip(cleared(matrix[position]), matrix[position], strict=True)
-            multiplier = weight * next((Fraction(a) / b for a, b in pairs if b), Fraction(1))
-            multipliers[numbers[position]] = multiplier
-            total = [a + multiplier * b for a, b in zip(total, rows[position], strict=True)]
-        rest = system.multipliers([-value for value in total])
-        return None, multipliers | {k: nu for k, nu in zip(self.equations, rest, strict=True) if nu}
-
-    def relax(self, row: Vector) -> tuple[Vector | None, dict[int, Fraction]]:
-        """The same for one more row, which has to be positive, while open rows that cannot be become equations."""
-        while True:
-            y, multipliers = self.strict([row])
-            if y is not None or -1 in multipliers:
-                return y, multipliers
-            self.tighten(multipliers)
-
-    def tighten(self, multipliers: dict[int, Fraction]) -> None:
-        """The open rows among these are zero wherever all rows are ≥ 0: they become equations."""
-        weights = {i: value for i, value in multipliers.items() if i in set(self.open)}
-        others = {i: value for i, value in multipliers.items() if i not in weights}
-        self.tight.append(_Tight(weights, others))
-        self.equations += sorted(weights)
-        self.open = [i for i in self.open if i not in weights]
-
-    def positive(self, multipliers: dict[int, Fraction]) -> dict[int, Fraction]:
-        """The same sum with multipliers ≥ 0 for every row that was once open: a row that is tight came with a sum that is
-        zero and has a positive weight for it; enough of that is added."""
-        result = dict(multipliers)
-        for tight in reversed(self.tight):
-            amount = max((-result.get(i, Fraction(0)) / w for i, w in tight.weights.items()), default=Fraction(0))
-            if amount > 0:
-                for i, value in (*tight.weights.items(), *tight.others.items()):
-                    result[i] = result.get(i, Fraction(0)) + amount * value
-        return result
+from rosenblatt.feasibility.programs import Bounds, Infeasible, Optimal, Program, Solution, Unbounded, Vector, near_float
+from rosenblatt.feasibility.search import Method, RandomState, check_limit
+from rosenblatt.feasibility.systems import Systems, Unanswered, Work
 
 
 def solve_lp(
@@ -176,10 +74,10 @@ def solve_lp(
     program = Program.of(c, A_ub, b_ub, A_eq, b_eq, bounds)
     rounds = check_limit(max_rounds, "max_rounds", 0)
     options = {"method": method, "max_updates": max_updates, "max_rescalings": max_rescalings, "random_state": random_state}
-    search = _ProgramSearch(program, _Work(options, inf if rounds is None else rounds))
+    search = _ProgramSearch(program, Work(options, inf if rounds is None else rounds))
     try:
         search.run()
-    except _Unanswered as left:
+    except Unanswered as left:
         search.reason = str(left)
     return search.solution(getattr(method, "name", str(method)))
 
@@ -187,11 +85,11 @@ def solve_lp(
 class _ProgramSearch:
     """A program, its systems, and what is known so far."""
 
-    def __init__(self, program: Program, work: _Work):
+    def __init__(self, program: Program, work: Work):
         m, p = len(program.inequalities), len(program.equations)
         rows = [(*(-value for value in row[:-1]), row[-1]) for row in (*program.inequalities, *program.equations)]
         self.program, self.work = program, work
-        self.systems = _Systems(rows, list(range(m, m + p)), list(range(m)), work)
+        self.systems = Systems(rows, list(range(m, m + p)), list(range(m)), work)
         self.tau = (*([Fraction(0)] * len(program.c)), Fraction(1))
         self.point: Vector | None = None
         self.lower: Fraction | None = None
@@ -208,7 +106,7 @@ class _ProgramSearch:
         self.point = tuple(a / y[-1] for a in y[:-1])
         # Multipliers that prove some lower bound; otherwise there is a direction to go on in for ever.
         flat = [row[:-1] for row in systems.rows]
-        away = _Systems(flat, list(systems.equations), list(systems.open), self.work, list(systems.tight))
+        away = Systems(flat, list(systems.equations), list(systems.open), self.work, list(systems.tight))
         ray, multipliers = away.relax(tuple(-a for a in c))
         if ray is not None:
             self.certificate = Unbounded(self.point, ray)
@@ -239,9 +137,9 @@ class _ProgramSearch:
         value = None if point is None else dot(self.program.c, point)
         if isinstance(self.certificate, Optimal):
             self.lower = self.certificate.value
-        x = None if point is None else np.array([_near(value) for value in point])
-        fun = None if value is None else _near(value)
-        lower = -inf if self.lower is None else _near(self.lower, below=status == "undecided")
+        x = None if point is None else np.array([near_float(value) for value in point])
+        fun = None if value is None else near_float(value)
+        lower = -inf if self.lower is None else near_float(self.lower, -inf if status == "undecided" else None)
         work = (self.work.n_updates, self.work.n_rescalings, self.work.n_rounds)
         return Solution(status, x, fun, lower, self.certificate, method, *work, self.reason)
 
@@ -270,12 +168,3 @@ def descend(program: Program, x: Vector) -> Vector:
                 break
         else:
             return x
-
-
-def _near(value: Fraction, below: bool = False) -> float:
-    """The nearest float, infinity where none is near; or the nearest that is not above."""
-    try:
-        near = float(value)
-    except OverflowError:
-        near = inf if value > 0 else -inf
-    return nextafter(near, -inf) if below and near > value else near

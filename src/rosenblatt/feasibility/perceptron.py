@@ -162,6 +162,14 @@ class Plain(Method):
     ----------
     order : "cyclic" or "most-violated"
         Whether to take the rows in turn, or always one whose product is least.
+
+    Examples
+    --------
+    >>> from rosenblatt.feasibility import find_interior
+    >>> A = [[2, 1], [1, 3], [-1, 2]]
+    >>> found = find_interior(A, Plain(order="most-violated"))
+    >>> found.method, found.n_updates, found.verify(A)
+    ('perceptron', 2, True)
     """
 
     order: str = "cyclic"

@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from math import inf, nextafter
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -41,7 +42,7 @@ class Program:
         bounds: Bounds = (0, None),
     ) -> Program:
         """Return the program of the arguments of scipy's `linprog`; variables are ≥ 0 unless `bounds` say otherwise."""
-        cost = _vector(c, "c")
+        cost = read_vector(c, "c")
         n = len(cost)
         upper = _rows(A_ub, b_ub, n, "A_ub", "b_ub")
         names = [f"A_ub[{i}]" for i in range(len(upper))]
@@ -218,6 +219,17 @@ def inexact(values: object) -> str | None:
     return f"a proof is made of tuples of integers and fractions, not of {values!r}"
 
 
+def near_float(value: Fraction, side: float | None = None) -> float:
+    """The nearest float, infinity where none is near; with the side −∞ the nearest that is not above, with ∞ not below."""
+    try:
+        near = float(value)
+    except OverflowError:
+        near = inf if value > 0 else -inf
+    if side is not None and (near > value if side < 0 else near < value):
+        return nextafter(near, side)
+    return near
+
+
 def _number(value: Any, name: str) -> Fraction:
     try:
         return Fraction(value.item() if hasattr(value, "item") else value)
@@ -225,7 +237,7 @@ def _number(value: Any, name: str) -> Fraction:
         raise InvalidData(f"{name} must hold finite numbers; got {value!r}") from None
 
 
-def _vector(values: ArrayLike, name: str) -> Vector:
+def read_vector(values: ArrayLike, name: str) -> Vector:
     values = np.asarray(values, dtype=object)
     if max(values.shape, default=1) != values.size or not values.size:  # a column, a row and one number are vectors too
         raise InvalidData(f"{name} must be a vector of at least one number; got the shape {values.shape}")
@@ -238,7 +250,7 @@ def _rows(A: MatrixLike | None, b: ArrayLike | None, n: int, name: str, side: st
     if A is None or b is None:
         raise InvalidData(f"{name} and {side} must be passed together; one of them is missing")
     matrix = dense(A) if sp.issparse(A) else np.asarray(A, dtype=object)
-    right = _vector(b, side) if np.size(b) else ()
+    right = read_vector(b, side) if np.size(b) else ()
     if matrix.shape != (len(right), n):
         raise InvalidData(
             f"{name} must have {len(right)} rows, as {side}, and {n} columns, as c; got the shape {matrix.shape}"

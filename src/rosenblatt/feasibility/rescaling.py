@@ -117,6 +117,15 @@ class Rescaling(Method):
     ----------
     order : "cyclic" or "most-violated"
         Whether the perceptron takes the rows in turn, or always one whose product is least: fewer updates, more work each.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from rosenblatt.feasibility import Plain, find_interior
+    >>> A = np.eye(8) - np.tril(np.ones((8, 8)), -1)
+    >>> plain, rescaling = find_interior(A, Plain()), find_interior(A, Rescaling(order="most-violated"))
+    >>> plain.n_updates, rescaling.n_updates < 5_000, rescaling.verify(A)
+    (21845, True, True)
     """
 
     order: str = "cyclic"
@@ -179,7 +188,17 @@ def improve(rows, x, sigma, limit):
 
 @dataclass(frozen=True)
 class DunaganVempala(Method):
-    """The randomised rescaled perceptron of Dunagan and Vempala, as a method of `find_interior`."""
+    """The randomised rescaled perceptron of Dunagan and Vempala, as a method of `find_interior`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from rosenblatt.feasibility import find_interior
+    >>> A = np.eye(4) - np.tril(np.ones((4, 4)), -1)
+    >>> found = find_interior(A, DunaganVempala(), random_state=0)
+    >>> found.exists, found.verify(A)
+    (True, True)
+    """
 
     name = "dunagan-vempala"
     updates = 10_000_000

@@ -91,7 +91,9 @@ class Answer:
 
 @dataclass(frozen=True)
 class Found(Answer):
-    """The answer of `find_interior`: is there x with ⟨aᵢ, x⟩ > 0 for every row?
+    """The answer of `find_interior`, with its proof.
+
+    The question is whether there is x with ⟨aᵢ, x⟩ > 0 for every row.
 
     Attributes
     ----------
@@ -110,6 +112,14 @@ class Found(Answer):
         "precision".
     trace : tuple of float
         At each stage of the search the length of the convex combination of unit rows it had.
+
+    Examples
+    --------
+    >>> from rosenblatt.feasibility import find_interior
+    >>> A = [[1, 2], [1, -3], [-2, 0]]
+    >>> found = find_interior(A)
+    >>> found.exists, found.reason, found.certificate.weights, found.verify(A)
+    (False, 'combination', (6, 4, 5), True)
     """
 
     certificate: Interior | Combination | None

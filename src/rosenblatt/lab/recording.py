@@ -21,7 +21,6 @@ from numpy.typing import NDArray
 from rosenblatt.engine.visits import Visits
 from rosenblatt.errors import InvalidData, InvalidParameter, LimitExceeded
 from rosenblatt.estimators.plan import generator
-from rosenblatt.exact.reading import dense
 from rosenblatt.lab.forms import learns_from_single_rows, make
 from rosenblatt.theory import NotSeparable, Trace, trace
 
@@ -51,6 +50,12 @@ class Job(NamedTuple):
         Where to stop.
     seed : int
         For orders that draw, and for learners that do.
+
+    Examples
+    --------
+    >>> job = Job("PassiveAggressiveClassifier", {"C": 0.5}, order="shuffle", epochs=5)
+    >>> job.learner, job.settings, job.updates
+    ('PassiveAggressiveClassifier', {'C': 0.5}, 1000)
     """
 
     learner: str = "Perceptron"
@@ -86,6 +91,13 @@ class Recording(NamedTuple):
         Points shown, epochs begun.
     proof : Trace or None
         The same run with its proof, of the plain perceptron.
+
+    Examples
+    --------
+    >>> X, y = np.array([[2.0, 1.0], [1.0, 3.0], [-1.0, -2.0], [-3.0, 0.0]]), np.array([1, 1, -1, -1])
+    >>> run = record(X, y, Job("Perceptron"))
+    >>> run.errors, run.stopped, run.lines.tolist()
+    ([2, 0], 'converged', [[0.0, 0.0, 0.0], [2.0, 1.0, 1.0]])
     """
 
     example: list[int | None]
@@ -138,7 +150,7 @@ def record(X: NDArray, y: NDArray, job: Job, box: Box = (-1.0, 1.0, -1.0, 1.0)) 
     >>> X, y = np.array([[2.0, 1.0], [1.0, 3.0], [-1.0, -2.0], [-3.0, 0.0]]), np.array([1, 1, -1, -1])
     >>> run = record(X, y, Job("Perceptron"))
     >>> run.example, run.lines[-1].tolist(), run.separates, round(run.margin, 3)
-    ([2], [1.0, 2.0, -1.0], True, 0.894)
+    ([0], [2.0, 1.0, 1.0], True, 1.342)
     """
     X, y = check_points(X, y)
     for name, value, most in (("epochs", job.epochs, MOST_EPOCHS), ("updates", job.updates, MOST_UPDATES)):
@@ -237,7 +249,7 @@ class _States:
 
     def add_trace(self, run: Trace) -> None:
         """Keep the states of a trace."""
-        path = np.cumsum(np.vstack([run.start, run.rate * dense(run.rows.A[run.example])]), axis=0)
+        path = run.path
         intercept = path[:, 2] * run.rows.constant if run.rows.constant else np.zeros(len(path))
         self.lines = np.column_stack([path[:, :2], intercept]).tolist()
         self.example = run.example.tolist()

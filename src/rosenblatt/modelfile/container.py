@@ -81,6 +81,15 @@ def write(path: str | PathLike, facts: Mapping[str, Any], arrays: Mapping[str, N
     ------
     OutputError
         If the file cannot be written.
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = os.path.join(folder, "spam.model")
+    ...     write(path, {"classes": ["ham", "spam"]}, {"weights": np.array([0.5, -2.0])})
+    ...     read(path)[1]
+    {'weights': array([ 0.5, -2. ])}
     """
     with atomic_write(path) as file:
         for block in blocks(facts, arrays):
@@ -100,6 +109,12 @@ def blocks(facts: Mapping[str, Any], arrays: Mapping[str, NDArray]) -> Iterator[
     Yields
     ------
     block : bytes or memoryview
+
+    Examples
+    --------
+    >>> content = b"".join(blocks({"classes": ["ham", "spam"]}, {"weights": np.array([0.5, -2.0])}))
+    >>> read_bytes(content)[0]["classes"]
+    ['ham', 'spam']
     """
     columns = {name: _little_endian(name, arrays[name]) for name in sorted(arrays)}
     # Each array begins at a multiple of the size of its numbers, because larger ones come first.
@@ -127,6 +142,16 @@ def read(path: str | PathLike) -> tuple[Facts, Arrays]:
     ------
     UnreadableModel
         If it is not a model file, or a damaged one.
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = os.path.join(folder, "spam.model")
+    ...     write(path, {"classes": ["ham", "spam"]}, {"weights": np.array([0.5, -2.0])})
+    ...     facts, arrays = read(path)
+    >>> facts["classes"], arrays["weights"]
+    (['ham', 'spam'], array([ 0.5, -2. ]))
     """
     with decoding(path), open(path, "rb") as file:
         return _read(file, _size(file))
@@ -146,6 +171,18 @@ def read_bytes(content: bytes, path: str = "this content") -> tuple[Facts, Array
     -------
     facts, arrays : dict
         As `read` returns them.
+
+    Examples
+    --------
+    A file in which a bit was flipped is refused:
+
+    >>> content = bytearray(b"".join(blocks({}, {"weights": np.array([0.5, -2.0])})))
+    >>> content[-1] ^= 1
+    >>> try:
+    ...     read_bytes(bytes(content), "spam.model")
+    ... except UnreadableModel as error:
+    ...     print(error.problem[:64])
+    the file is damaged: its arrays have changed since it was saved:
     """
     with decoding(path):
         return _read(BytesIO(content), len(content))
@@ -163,6 +200,15 @@ def facts(path: str | PathLike) -> Facts:
     -------
     facts : dict
         As `read` returns them.
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = os.path.join(folder, "spam.model")
+    ...     write(path, {"classes": ["ham", "spam"]}, {"weights": np.zeros(1000)})
+    ...     facts(path)["classes"]
+    ['ham', 'spam']
     """
     with decoding(path), open(path, "rb") as file:
         return _read_header(file, _size(file))[0]
@@ -181,6 +227,15 @@ def decoding(path: str | PathLike) -> Iterator[None]:
     -------
     context manager
         What is done within it is said to be reading the file.
+
+    Examples
+    --------
+    >>> try:
+    ...     with decoding("spam.model"):
+    ...         int("eleven")
+    ... except UnreadableModel as error:
+    ...     print(error.path, error.problem, sep=": ")
+    spam.model: the file is damaged: its facts and arrays do not describe a model that could have been saved
     """
     if not isinstance(path, str | PathLike):  # open would take a number for an open file
         raise InvalidParameterType("path", path, "the path of a file, as text or path-like")

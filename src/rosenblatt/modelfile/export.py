@@ -20,6 +20,8 @@ from rosenblatt.modelfile.atomic import atomic_write
 from rosenblatt.modelfile.container import VERSION
 from rosenblatt.online.perceptron import OnlinePerceptron
 
+__all__ = ["to_onnx", "to_text"]
+
 _OPSET = 13  # of ONNX: from 2020, and all that this needs
 _IR_VERSION = 8
 

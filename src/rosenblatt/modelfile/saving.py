@@ -89,6 +89,17 @@ class SaveLoadMixin:
         ------
         OutputError
             If the file cannot be written.
+
+        Examples
+        --------
+        >>> import os, tempfile
+        >>> from rosenblatt import Perceptron
+        >>> model = Perceptron().fit([[2.0, 1.0], [-1.0, -2.0]], ["spam", "ham"])
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     path = os.path.join(folder, "spam.model")
+        ...     model.save(path)
+        ...     Perceptron.load(path).predict([[1.0, 1.0]]).tolist()
+        ['spam']
         """
         parts = self.to_parts(resume)
         container.write(path, parts.facts, parts.arrays)
@@ -111,6 +122,17 @@ class SaveLoadMixin:
         ------
         UnreadableModel
             If the file holds no such model, or is damaged.
+
+        Examples
+        --------
+        >>> import os, tempfile
+        >>> from rosenblatt import Perceptron
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     path = os.path.join(folder, "spam.model")
+        ...     Perceptron().fit([[2.0, 1.0], [-1.0, -2.0]], ["spam", "ham"]).save(path)
+        ...     model = Perceptron.load(path)
+        >>> model.classes_.tolist(), model.n_updates_
+        (['ham', 'spam'], 1)
         """
         with container.decoding(path):
             parts = Parts(*container.read(path))

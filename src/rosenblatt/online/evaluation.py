@@ -36,6 +36,14 @@ class Evaluation(NamedTuple):
         The sum of their losses.
     against : (records,) float64 array or None
         The sum of the losses of the model that the learner was compared with.
+
+    Examples
+    --------
+    >>> from rosenblatt.online import OnlinePerceptron
+    >>> stream = [({"win": 1, "money": 1}, "spam"), ({"see": 1, "you": 1}, "ham")] * 20
+    >>> found = progressive(OnlinePerceptron(), stream, every=20)
+    >>> found.mistakes.tolist(), found.error.tolist(), found.window_error.tolist()
+    ([3, 3], [0.15, 0.075], [0.15, 0.0])
     """
 
     seen: NDArray

@@ -154,6 +154,14 @@ class OnlinePerceptron(Learned, LearnerSaveLoadMixin, NamedParameters, Intercept
             The row, the label or the weight cannot be used, or there would be more than `max_classes` classes.
         NumericOverflow
             A value, the score or the step is too large.
+
+        Examples
+        --------
+        >>> model = OnlinePerceptron()
+        >>> for x, y in [({"win": 1, "money": 1}, "spam"), ({"see": 1, "you": 1}, "ham"), ({"money": 1}, "spam")]:
+        ...     model.learn_one(x, y)
+        >>> model.predict_one({"money": 2})
+        'spam'
         """
         weights = self._weights or self._begin()
         if w != 1.0 and not check_weight(w):
@@ -249,6 +257,15 @@ class OnlinePerceptron(Learned, LearnerSaveLoadMixin, NamedParameters, Intercept
         label : hashable or None
             None before the first example. A score of exactly 0 is the second of two classes; of equal scores among more
             classes, the class that came first wins.
+
+        Examples
+        --------
+        >>> model = OnlinePerceptron()
+        >>> print(model.predict_one({"money": 1}))  # before anything was learned
+        None
+        >>> model.learn_one({"money": 1}, "spam")
+        >>> model.predict_one({"money": 1})
+        'spam'
         """
         classes = self.classes_
         if len(classes) < 2 or self._weights is None:

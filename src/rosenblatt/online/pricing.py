@@ -22,7 +22,22 @@ _ROUNDING = 1e-12  # how near to its depth of 1 a cut at the very end of an inte
 
 
 class Pricer(Protocol):
-    """A seller that posts prices and learns from what is sold at them."""
+    """A seller that posts prices and learns from what is sold at them.
+
+    Examples
+    --------
+    A pricer of your own has these two methods:
+
+    >>> class Haggler:
+    ...     amount = 1.0
+    ...     def price(self, x):
+    ...         return self.amount
+    ...     def observe(self, x, price, sold):
+    ...         self.amount *= 1.1 if sold else 0.9
+    >>> sales = simulate(Haggler(), [[1.0]] * 20, theta=[0.5])
+    >>> int(sales.sold.sum()), sales.misses
+    (7, 13)
+    """
 
     def price(self, x: NDArray) -> float:
         """Return the price to post for a customer with context x."""
@@ -38,6 +53,12 @@ class FixedPrice:
     ----------
     amount : float
         The price.
+
+    Examples
+    --------
+    >>> sales = simulate(FixedPrice(0.5), [[1, 0], [0, 1]] * 10, theta=[0.3, 0.6])
+    >>> int(sales.sold.sum()), round(float(sales.regret.sum()), 2)
+    (10, 4.0)
     """
 
     def __init__(self, amount: float):
@@ -68,6 +89,14 @@ class EpsilonGreedy:
         How much less than the estimate it posts.
     random_state : int, Generator or None, default=0
         The source of random numbers.
+
+    Examples
+    --------
+    >>> place = market(2, 2000)
+    >>> greedy = simulate(EpsilonGreedy(2), place.contexts, place.theta)
+    >>> fixed = simulate(FixedPrice(0.5), place.contexts, place.theta)
+    >>> round(float(greedy.regret.sum())), round(float(fixed.regret.sum()))
+    (235, 805)
     """
 
     def __init__(
@@ -304,6 +333,12 @@ class Sales(NamedTuple):
         The prices posted, and what the good was worth to the customers.
     sold : (rounds,) bool array
         Whether the customers bought.
+
+    Examples
+    --------
+    >>> sales = simulate(FixedPrice(0.5), [[1, 0], [0, 1]], theta=[0.25, 0.75])
+    >>> sales.sold.tolist(), sales.regret.tolist(), sales.cumulative_regret.tolist()
+    ([False, True], [0.25, 0.25], [0.25, 0.5])
     """
 
     price: NDArray
@@ -358,6 +393,12 @@ def simulate(
     -------
     sales : Sales
         Prices, values and sales of each round.
+
+    Examples
+    --------
+    >>> sales = simulate(EllipsoidPricer(2, horizon=100), [[1, 0], [0, 1]] * 50, theta=[0.3, 0.6])
+    >>> sales.price[-2:].round(1).tolist(), sales.misses
+    ([0.3, 0.6], 14)
     """
     theta = np.asarray(theta, dtype=np.float64)
     rng = np.random.default_rng(random_state)
@@ -390,6 +431,12 @@ class Market(NamedTuple):
         Of length 1, and without negative coordinates.
     theta : (dimension,) array
         Without negative coordinates.
+
+    Examples
+    --------
+    >>> contexts, theta = market(3, 100)
+    >>> contexts.shape, theta.shape, bool((contexts @ theta >= 0).all())
+    ((100, 3), (3,), True)
     """
 
     contexts: NDArray
@@ -418,6 +465,11 @@ def market(
     Returns
     -------
     market : Market
+
+    Examples
+    --------
+    >>> market(2, 4, contexts="basis").contexts.tolist()
+    [[1.0, 0.0], [0.0, 1.0], [1.0, 0.0], [0.0, 1.0]]
     """
     if contexts not in ("sphere", "basis", "drift"):
         raise InvalidParameter("contexts", contexts, "one of 'sphere', 'basis', 'drift'")

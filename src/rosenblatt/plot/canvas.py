@@ -6,6 +6,7 @@ matplotlib is not needed to learn, so it is imported when the first picture is d
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -35,3 +36,12 @@ def new_axes(*shape: int, **options: Any) -> Any:
 def marker(epochs: Sequence[int] | NDArray) -> str:
     """Return a marker where epochs are few enough to be told apart."""
     return "o" if len(epochs) <= 30 else ""
+
+
+def spread(heights: NDArray, apart: float) -> NDArray:
+    """Return heights for labels: as given, but for those that are closer than `apart` to the label below."""
+    places = np.array(heights, dtype=np.float64)
+    order = np.argsort(places, kind="stable")
+    for below, above in pairwise(order):
+        places[above] = max(places[above], places[below] + apart)
+    return places

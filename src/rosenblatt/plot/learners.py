@@ -2,20 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rosenblatt.errors import InvalidData, InvalidParameter
-from rosenblatt.losses import hinge, log, perceptron, zero_one
-from rosenblatt.plot.canvas import BLUE, COLOURS, GREEN, GREY, MARKERS, SKY, STYLES, VERMILION, Colour, marker, new_axes
+from rosenblatt.plot.canvas import (
+    BLUE,
+    COLOURS,
+    GREEN,
+    GREY,
+    MARKERS,
+    SKY,
+    STYLES,
+    VERMILION,
+    Colour,
+    marker,
+    new_axes,
+    spread,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from rosenblatt.engine.train import Epoch
+    from rosenblatt.online.evaluation import Evaluation
     from rosenblatt.online.pricing import Sales
 
 GRID = 400  # points a side on which regions are predicted
@@ -69,6 +82,14 @@ def history(clf: Trained, ax: Axes | None = None, bound: float | None = None) ->
     Returns
     -------
     matplotlib Axes
+
+    Examples
+    --------
+    >>> from rosenblatt import Perceptron, plot
+    >>> model = Perceptron().fit([[2.0, 1.0], [1.0, 3.0], [-1.0, -2.0], [-3.0, 0.0]], [1, 1, 0, 0])
+    >>> ax = plot.history(model, bound=3)
+    >>> [text.get_text() for text in ax.get_legend().get_texts()]
+    ['mistakes in the epoch', 'updates so far: 1', 'bound: 3']
     """
     if not clf.history_:
         raise InvalidData("history_ is empty; fit records epochs, partial_fit does not")
@@ -109,6 +130,15 @@ def mixing(runs: Sequence[SimulatedEpochs], axes: Sequence[Axes] | None = None) 
     -------
     two matplotlib Axes
         Those of the accuracy and those of the time.
+
+    Examples
+    --------
+    >>> from rosenblatt import Perceptron, cluster, plot
+    >>> X = [[i % 5, i % 7, i % 11] for i in range(1000)]
+    >>> y = [2 * a + b > c for a, b, c in X]
+    >>> accuracy, time = plot.mixing(cluster.simulate(Perceptron(), X, y, shards=(1, 4), epochs=3))
+    >>> accuracy.lines[0].get_xdata().tolist(), accuracy.get_ylabel()
+    ([1, 4], 'test rows predicted (%)')
     """
     if not runs:
         raise InvalidParameter("runs", runs, "one run or more, such as cluster.simulate(estimator, X, y)")
@@ -156,6 +186,13 @@ def passes(history: Sequence[Mapping[str, Any]], ax: Axes | None = None) -> Axes
     Returns
     -------
     matplotlib Axes
+
+    Examples
+    --------
+    >>> from rosenblatt import plot
+    >>> ax = plot.passes([{"rows": 100, "mistakes": 20, "error": 0.15}, {"rows": 100, "mistakes": 8, "error": 0.1}])
+    >>> ax.lines[0].get_ydata().tolist(), ax.lines[1].get_ydata().tolist()
+    ([20.0, 8.0], [15.0, 10.0])
     """
     if not history:
         raise InvalidData("the history has no pass to draw")
@@ -184,6 +221,13 @@ def learning_curve(points: Sequence[Sequence[float]], ax: Axes | None = None) ->
     Returns
     -------
     matplotlib Axes
+
+    Examples
+    --------
+    >>> from rosenblatt import plot
+    >>> ax = plot.learning_curve([(100, 0.95, 0.8), (200, 0.93, 0.85), (400, 0.92, 0.88)])
+    >>> ax.lines[1].get_ydata().tolist()
+    [80.0, 85.0, 88.0]
     """
     if not points:
         raise InvalidData("the curve has no point to draw")
@@ -195,6 +239,48 @@ def learning_curve(points: Sequence[Sequence[float]], ax: Axes | None = None) ->
     ax.xaxis.set_major_formatter(lambda rows, _: f"{rows:,.0f}")
     ax.set(xlabel="rows learned from", ylabel="% right")
     ax.legend(frameon=False)
+    return ax
+
+
+def progress(runs: Mapping[str, Evaluation], ax: Axes | None = None) -> Axes:
+    """Draw the share of mistakes of learners on a stream, in each stretch of it, each learner labelled where it ends.
+
+    Parameters
+    ----------
+    runs : mapping of str to Evaluation
+        What `online.progressive` returned, by name.
+    ax : matplotlib Axes, optional
+        Where to draw; new ones by default.
+
+    Returns
+    -------
+    matplotlib Axes
+
+    Examples
+    --------
+    >>> import matplotlib
+    >>> matplotlib.use("agg")
+    >>> from rosenblatt.online import OnlinePerceptron, progressive
+    >>> run = progressive(OnlinePerceptron(), [({"sun": 1}, "yes"), ({"rain": 1}, "no")] * 4, every=2)
+    >>> ax = progress({"perceptron": run})
+    >>> ax.lines[0].get_ydata().tolist(), ax.texts[0].get_text()
+    ([100.0, 50.0, 0.0, 0.0], 'perceptron: 3 mistakes')
+    """
+    if not runs:
+        raise InvalidParameter("runs", runs, "one run or more, such as {'perceptron': progressive(...)}")
+    ax = ax or new_axes(figsize=(7.5, 5))
+    shares = [100 * run.window_error for run in runs.values()]
+    top = max(float(share.max()) for share in shares) or 1.0
+    places = spread(np.array([share[-1] for share in shares]), 0.06 * top)
+    for k, ((name, run), share, height) in enumerate(zip(runs.items(), shares, places, strict=True)):
+        colour, words = COLOURS[(k + 1) % len(COLOURS)], f"{name}: {run.mistakes[-1]:,} mistakes"
+        ax.plot(run.seen, share, STYLES[k % len(STYLES)], marker=marker(share), color=colour, linewidth=2)
+        place = (float(run.seen[-1]), height)
+        ax.annotate(words, place, (8, 0), textcoords="offset points", color=colour, fontsize=12, va="center")
+    ax.set_xlabel("examples", fontsize=12)
+    ax.set_ylabel("% wrong since the dot before", fontsize=12)
+    ax.set_ylim(0, 1.05 * top)
+    ax.spines[["top", "right"]].set_visible(False)
     return ax
 
 
@@ -217,6 +303,14 @@ def boundary(clf: Classifier, X: Any, y: ArrayLike, ax: Axes | None = None) -> A
     Returns
     -------
     matplotlib Axes
+
+    Examples
+    --------
+    >>> from rosenblatt import Perceptron, plot
+    >>> X, y = [[2.0, 1.0], [1.0, 3.0], [-1.0, -2.0], [-3.0, 0.0]], ["yes", "yes", "no", "no"]
+    >>> ax = plot.boundary(Perceptron().fit(X, y), X, y)
+    >>> [text.get_text() for text in ax.get_legend().get_texts()]
+    ['no', 'yes']
     """
     points, y = np.asarray(X, dtype=np.float64), np.asarray(y)
     if points.ndim != 2 or points.shape[1] != 2:
@@ -263,42 +357,6 @@ def _leads(decision: NDArray) -> list[NDArray]:
     return [decision[:, k] - np.delete(decision, k, axis=1).max(axis=1) for k in range(decision.shape[1])]
 
 
-def losses(ax: Axes | None = None) -> Axes:
-    """Draw the perceptron, hinge, log and zero-one losses of a margin, each labelled where it ends.
-
-    The log loss is divided by log 2, so that it too is 1 at 0 and lies above the zero-one loss. A dot says which value the
-    zero-one loss has where it jumps: a margin of 0 is a mistake.
-
-    Parameters
-    ----------
-    ax : matplotlib Axes, optional
-        Where to draw; new ones by default.
-
-    Returns
-    -------
-    matplotlib Axes
-    """
-    ax = ax or new_axes()
-    z = np.linspace(-3, 3, 601)
-    apart = np.where(z == 0, np.nan, z)  # a line is not drawn where it jumps
-    lines: dict[str, tuple[NDArray, Callable, Colour, str, int]] = {
-        "zero-one": (apart, zero_one, GREY, "-", 4),
-        "hinge": (z, hinge, BLUE, "-", 2),
-        "log / log 2": (z, lambda z: log(z) / np.log(2), GREEN, "-.", 2),
-        "perceptron": (z, perceptron, VERMILION, "--", 2),
-    }
-    for name, (at, loss, colour, dashes, width) in lines.items():
-        ax.plot(at, loss(at), dashes, color=colour, linewidth=width, label=name)
-        ax.annotate(name, (z[0], loss(z[0])), (-6, 0), textcoords="offset points", ha="right", va="center", color=colour)
-    ax.plot(0, zero_one(0), "o", color=GREY, markersize=8)
-    ax.plot(0, 0, "o", color=GREY, markersize=8, markerfacecolor="white")
-    ax.spines[["left", "top"]].set_visible(False)
-    ax.yaxis.tick_right()
-    ax.yaxis.set_label_position("right")
-    ax.set(title="Losses of a margin", xlabel="margin z = y·⟨w, x⟩", ylabel="loss", xlim=(-3, 3), ylim=(-0.1, 4.6))
-    return ax
-
-
 def regret(runs: Mapping[str, Sales | Sequence[Sales]], ax: Axes | None = None) -> Axes:
     """Draw the regret of pricers against the number of rounds.
 
@@ -316,6 +374,15 @@ def regret(runs: Mapping[str, Sales | Sequence[Sales]], ax: Axes | None = None) 
     Returns
     -------
     matplotlib Axes
+
+    Examples
+    --------
+    >>> from rosenblatt import plot
+    >>> from rosenblatt.online.pricing import EllipsoidPricer, market, simulate
+    >>> place = market(2, 500)
+    >>> ax = plot.regret({"ellipsoid": simulate(EllipsoidPricer(2, horizon=500), place.contexts, place.theta)})
+    >>> ax.get_xlabel(), ax.get_xscale(), ax.get_ylabel()
+    ('rounds', 'log', 'regret')
     """
     if not runs:
         raise InvalidParameter("runs", runs, "one run or more, such as {'ellipsoid': simulate(...)}")

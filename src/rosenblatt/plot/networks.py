@@ -155,6 +155,13 @@ def network(net: Network, ax: Axes | None = None) -> Axes:
     Returns
     -------
     matplotlib Axes
+
+    Examples
+    --------
+    >>> from rosenblatt import Network, plot
+    >>> ax = plot.network(Network.from_table([0, 1, 1, 0]))  # exclusive or
+    >>> [text.get_text() for text in ax.texts if text.get_text().startswith("x")]
+    ['x1', 'x2']
     """
     units, inputs = net.weights.shape
     if units * inputs > MOST_EDGES:

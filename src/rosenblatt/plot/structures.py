@@ -47,6 +47,14 @@ def tree(words: Sequence[str | Sequence[str]], arcs: Heads, gold: Heads | None =
     Returns
     -------
     matplotlib Axes
+
+    Examples
+    --------
+    >>> from rosenblatt import plot
+    >>> words = [("Dogs", "NOUN"), ("chase", "VERB"), ("cats", "NOUN")]
+    >>> ax = plot.tree(words, [(2, "nsubj"), (0, "root"), (2, "obj")])
+    >>> [text.get_text() for text in ax.texts if text.get_text()]
+    ['nsubj', 'root', 'obj', 'Dogs', 'NOUN', 'chase', 'VERB', 'cats', 'NOUN']
     """
     guesses, answers = _heads("arcs", arcs, len(words)), None if gold is None else _heads("gold", gold, len(words))
     columns = [[word] if isinstance(word, str) else list(word) for word in words]
@@ -146,6 +154,13 @@ def confusions(table: Mapping[tuple[str, str], int], most: int = 12, ax: Axes | 
     Returns
     -------
     matplotlib Axes
+
+    Examples
+    --------
+    >>> from rosenblatt import plot
+    >>> ax = plot.confusions({("NOUN", "NOUN"): 90, ("NOUN", "VERB"): 7, ("VERB", "VERB"): 50, ("VERB", "NOUN"): 3})
+    >>> [text.get_text() for text in ax.texts]
+    ['90', '7', '3', '50']
     """
     if not table:
         raise InvalidData("the table of confusions is empty")

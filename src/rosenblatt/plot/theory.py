@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -11,12 +11,12 @@ from numpy.typing import ArrayLike, NDArray
 from rosenblatt.counting.growth_rates import TERMS
 from rosenblatt.errors import InvalidParameterType
 from rosenblatt.plot.canvas import BLUE, GREEN, GREY, SKY, VERMILION, marker, new_axes
-from rosenblatt.theory.tracing import Trace
+from rosenblatt.theory.runs import Trace
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from rosenblatt.counting.growth_rates import Growth
+    from rosenblatt.counting.laws import Growth
     from rosenblatt.theory.cycles import Cycle
     from rosenblatt.theory.hard import Smoothing
 
@@ -40,6 +40,14 @@ def proof(trace: Trace, ax: Axes | Iterable[Axes] | None = None) -> Axes:
     -------
     matplotlib Axes
         Those of the walls.
+
+    Examples
+    --------
+    >>> from rosenblatt import plot
+    >>> from rosenblatt.theory import trace
+    >>> ax = plot.proof(trace([[2, 1], [1, 3], [-1, -2], [-3, 0]], [1, 1, -1, -1]))
+    >>> ax.get_legend().get_texts()[0].get_text()
+    '‖w‖ ≤ √k R'
     """
     if not isinstance(trace, Trace):
         raise InvalidParameterType("trace", trace, "a run that rosenblatt.theory.trace(X, y) returned")
@@ -53,30 +61,53 @@ def proof(trace: Trace, ax: Axes | Iterable[Axes] | None = None) -> Axes:
     lower, upper = trace.walls(k)
     below, above = trace.wall_formulas
     ax.fill_between(k, lower, upper, where=upper >= lower, color=SKY, alpha=0.18, linewidth=0)
-    ax.plot(k, upper, color=VERMILION, linewidth=1.8, label=f"‖w‖ ≤ {above}")
-    ax.plot(k, lower, color=VERMILION, linewidth=1.8, linestyle="--", label=f"⟨w, u⟩ ≥ {below}")
+    ax.plot(k, upper, color=VERMILION, linewidth=2.2, label=f"‖w‖ ≤ {above}")
+    ax.plot(k, lower, color=VERMILION, linewidth=2.2, linestyle="--", label=f"⟨w, u⟩ ≥ {below}")
     shown = slice(1 if far else 0, None)  # a logarithmic scale has no 0
     t, norm, progress = trace.k[shown], trace.norm[shown], trace.progress[shown]
     ax.plot(t, norm, color=BLUE, linewidth=3, marker=marker(trace.k), markersize=6, label="‖w‖")
-    ax.plot(t, progress, color=GREEN, linewidth=1.5, marker=marker(trace.k), markersize=4, label="⟨w, u⟩")
+    ax.plot(t, progress, color=GREEN, linewidth=2, marker=marker(trace.k), markersize=5, label="⟨w, u⟩")
+    _label_lines(ax)
     if meet is not None:
-        ax.plot(meet, trace.walls(meet)[1], "o", color=VERMILION, markersize=9)
-        words = f"the walls meet:\nat most {int(meet * (1 + 1e-9)):,} updates"
-        line = {"arrowstyle": "-", "color": VERMILION, "shrinkB": 6}
         place = (meet, trace.walls(meet)[1])
-        ax.annotate(words, place, (0.98, 0.45), "data", "axes fraction", line, color=VERMILION, ha="right", va="top")
+        ax.plot(*place, "o", color=VERMILION, markersize=11)
+        words = f"the walls meet:\nat most {int(meet * (1 + 1e-9)):,} updates"
+        thread = {"arrowstyle": "-", "color": VERMILION, "shrinkB": 6}
+        style: dict[str, Any] = {"color": VERMILION, "ha": "right", "va": "top", "fontsize": 14}
+        ax.annotate(words, place, (0.98, 0.28), "data", "axes fraction", thread, **style)
     if trace.broken is not None:
         at = (trace.broken, trace.progress[trace.broken])
-        ax.plot(*at, "X", color="black", markersize=10, label=f"a wall is passed at k = {trace.broken}")
+        ax.plot(*at, "X", color="black", markersize=10)
+        words = f"a wall is passed at k = {trace.broken}"
+        ax.annotate(words, at, (0, -12), textcoords="offset points", fontsize=12, ha="center", va="top")
     if far:
         ax.set(xscale="log", yscale="log")
-    ax.set(title=f"{trace.updates:,} updates, " + ("converged" if trace.converged else "not converged"), ylabel="length")
+    ending = "converged" if trace.converged else "not converged"
+    ax.set_title(f"{trace.updates:,} updates, {ending}", fontsize=15)
+    ax.set_ylabel("length", fontsize=13)
     ax.set_xlim(k[0], k[-1])
-    ax.legend(frameon=False, loc="upper left")
+    ax.tick_params(labelsize=11)
+    ax.spines[["top", "right"]].set_visible(False)
     if second:
         _cosine(second[0], trace, k, np.divide(lower, upper, out=np.zeros(len(k)), where=upper > 0))
-    (second or [ax])[-1].set_xlabel("updates k")
+    (second or [ax])[-1].set_xlabel("updates k", fontsize=13)
     return ax
+
+
+def _label_lines(ax: Axes) -> None:
+    """Write the name of each wall beside it, outside, and those of ‖w‖ and ⟨w, u⟩ where the run ends."""
+    upper, lower, norm, progress = ((line, np.column_stack(line.get_data())) for line in ax.lines)
+    style: dict[str, Any] = {"textcoords": "offset points", "fontsize": 14}
+    for (wall, path), part, away, side, height in (
+        (upper, 0.45, (-6, 5), "right", "bottom"),
+        (lower, 0.55, (8, -4), "left", "top"),
+    ):
+        x, y = path[int(part * len(path))]
+        ax.annotate(str(wall.get_label()), (x, y), away, color=VERMILION, ha=side, va=height, **style)
+    for (run, path), away, height in ((norm, (-8, 9), "bottom"), (progress, (9, -4), "top")):
+        if len(path):
+            x, y = path[-1]
+            ax.annotate(str(run.get_label()), (x, y), away, color=run.get_color(), va=height, **style)
 
 
 def _cosine(ax: Axes, trace: Trace, k: NDArray, floor: NDArray) -> None:
@@ -86,6 +117,7 @@ def _cosine(ax: Axes, trace: Trace, k: NDArray, floor: NDArray) -> None:
     ax.axhline(1, color=GREY, linewidth=1)
     lowest = min(0.0, np.nanmin(trace.cosine, initial=0.0))
     ax.set(xlim=(k[0], k[-1]), ylim=(1.05 * lowest, 1.1), ylabel="cosine")
+    ax.spines[["top", "right"]].set_visible(False)
     ax.legend(loc="lower right", ncols=2, edgecolor="none")
 
 
@@ -106,6 +138,15 @@ def lengths(norms: ArrayLike, cycle: Cycle | None = None, ax: Axes | None = None
     Returns
     -------
     matplotlib Axes
+
+    Examples
+    --------
+    >>> from rosenblatt import plot
+    >>> from rosenblatt.theory import cycles
+    >>> X, y = [[0, 0], [0, 1], [1, 0], [1, 1]], [-1, 1, 1, -1]  # exclusive or
+    >>> ax = plot.lengths(cycles.lengths(X, y, epochs=5), cycles.find_cycle(X, y))
+    >>> ax.get_title()
+    'Length of the weights: a period of 1 epochs'
     """
     ax = ax or new_axes()
     norms = np.asarray(norms, dtype=np.float64)
@@ -147,6 +188,15 @@ def smoothing(found: Smoothing, ax: Axes | None = None) -> Axes:
     Returns
     -------
     matplotlib Axes
+
+    Examples
+    --------
+    >>> from rosenblatt import plot
+    >>> from rosenblatt.theory import hard
+    >>> X, y, *_ = hard.exponential(5)
+    >>> ax = plot.smoothing(hard.smoothing(X, y, [0, 0.1, 0.5], constant=0, draws=3))
+    >>> ax.get_title()
+    'Noise makes hard data easy'
     """
     ax = ax or new_axes()
     noisy = found.sigma > 0
@@ -166,7 +216,7 @@ def smoothing(found: Smoothing, ax: Axes | None = None) -> Axes:
 
 
 def growth(found: Growth, ax: Axes | None = None) -> Axes:
-    """Draw the counts of operations on logarithmic axes, their formula, and each law through the last count.
+    """Draw counts (or bytes, of `found.memory`) on logarithmic axes, their formula, and each law through the last count.
 
     Parameters
     ----------
@@ -178,10 +228,18 @@ def growth(found: Growth, ax: Axes | None = None) -> Axes:
     Returns
     -------
     matplotlib Axes
+
+    Examples
+    --------
+    >>> from rosenblatt import counting, plot
+    >>> source = "def table(n):\\n    return [i * j for i in range(n) for j in range(n)]"
+    >>> ax = plot.growth(counting.growth(source, range(1, 9)))
+    >>> ax.get_title()
+    'n²: 3n² + 4n + 3'
     """
     ax = ax or new_axes()
     sizes, counts = np.array(found.sizes), np.array(found.counts, dtype=np.float64)
-    ax.set(xscale="log", yscale="log", xlabel="n", ylabel="operations")
+    ax.set(xscale="log", yscale="log", xlabel="n", ylabel=found.unit)
     bottom, top = max(counts.min(), 1) / 3, max(counts.max(), 1) * 2
     ax.set_ylim(bottom, top)
     smooth = np.geomspace(sizes[0], sizes[-1], 100)

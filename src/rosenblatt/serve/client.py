@@ -94,7 +94,9 @@ class StoredPrediction(NamedTuple):
 
 
 class Client:
-    """A client of a learning server. Threads may share it; each has a connection of its own.
+    """A client of a learning server.
+
+    Threads may share it; each has a connection of its own.
 
     A request that is lost, or refused because the server is stopping or busy (503), is sent again, with waits that double.
     Each request to learn has an Idempotency-Key that stays the same, so that it is learned once however often it is sent.
@@ -113,6 +115,21 @@ class Client:
     backoff : float, default=0.1
         Seconds before a request is sent again for the first time; each next wait is twice as long, up to 5 seconds, and
         up to half of it, at random, is left out. A server that says how long to wait (Retry-After) is obeyed.
+
+    Examples
+    --------
+    >>> import subprocess, sys, tempfile
+    >>> command = [sys.executable, "-m", "rosenblatt", "serve", "--port", "0", "--json"]
+    >>> with (
+    ...     tempfile.TemporaryDirectory() as folder,
+    ...     subprocess.Popen([*command, folder], stdout=subprocess.PIPE, text=True) as server,
+    ...     Client(json.loads(server.stdout.readline())["url"]) as client,
+    ... ):
+    ...     model = client.create("spam", text={})
+    ...     done = model.learn_many(["win money", "see you", "free money"], ["spam", "ham", "spam"])
+    ...     model.predict_one("money for free"), done.seq
+    ...     server.terminate()
+    ('spam', 2)
     """
 
     def __init__(

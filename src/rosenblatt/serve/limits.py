@@ -56,6 +56,12 @@ class Limits(NamedTuple):
         Time that open requests have to finish when the server is asked to stop.
     prediction_days : float
         Time that a prediction's row is kept for a late label.
+
+    Examples
+    --------
+    >>> limits = Limits(rows=1000)
+    >>> limits.rows, limits.models, limits.body_bytes == 32 * 2**20
+    (1000, 100, True)
     """
 
     body_bytes: int = 32 * _MIB

@@ -170,6 +170,17 @@ def serve(
         If there is no such port, or the address needs tokens and there are none.
     OutputError
         If it cannot listen there, or the folder cannot be made.
+
+    Examples
+    --------
+    A server that other machines can reach needs tokens:
+
+    >>> try:
+    ...     serve(Path("models"), host="0.0.0.0")
+    ... except InvalidParameter as error:
+    ...     print(error.problem, error.hint, sep="\\n")
+    host 0.0.0.0 can be reached by other machines, so the folder must have tokens, and it has none
+    make one: rosenblatt token add models --scope administer
     """
     limits = limits or Limits()
     if folder.exists() and not folder.is_dir():

@@ -538,6 +538,16 @@ def replay(lines: Iterable[bytes | str]) -> Any:
     ------
     DamagedLog
         If an entry is missing or cannot be applied.
+
+    Examples
+    --------
+    >>> log = [
+    ...     '{"seq": 1, "time": 0, "create": {"learner": "OnlinePerceptron", "parameters": {}, "text": {}}}',
+    ...     '{"seq": 2, "time": 1, "learn": [{"x": {"win": 1, "money": 1}, "y": "spam"}]}',
+    ...     '{"seq": 3, "time": 2, "learn": [{"x": {"see": 1, "you": 1}, "y": "ham"}, {"x": {"money": 1}, "y": "spam"}]}',
+    ... ]
+    >>> replay(log).predict_one({"money": 1})
+    'spam'
     """
     entries: list[Entry] = []
     for number, line in enumerate(lines, 1):

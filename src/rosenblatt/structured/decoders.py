@@ -31,6 +31,12 @@ class BestPath(NamedTuple):
         The numbers of the tags, from 0.
     score : float
         The sum of their scores.
+
+    Examples
+    --------
+    >>> path, score = viterbi([[3, 0], [1, 2]], [[1, 0], [0, 1]])
+    >>> path, score
+    ([0, 0], 5.0)
     """
 
     path: list[int]
@@ -46,6 +52,12 @@ class BestTree(NamedTuple):
         The head of each word, words counted from 1 and 0 the root.
     score : float
         The sum of the scores of its arcs.
+
+    Examples
+    --------
+    >>> tree = chu_liu_edmonds([[0, 9, 10, 9], [0, 0, 20, 3], [0, 30, 0, 30], [0, 11, 0, 0]])
+    >>> tree.heads, tree.score
+    ([2, 0, 2], 70.0)
     """
 
     heads: list[int]

@@ -37,7 +37,19 @@ Sentences = Iterable[Sequence[Any]]
 
 
 class Share(NamedTuple):
-    """A share of right answers: `correct` of `total`."""
+    """A share of right answers: `correct` of `total`.
+
+    Attributes
+    ----------
+    correct, total : int
+        How many answers are right, and how many there are.
+
+    Examples
+    --------
+    >>> share = Share(correct=3, total=4)
+    >>> share.value, str(share)
+    (0.75, '75.00 (3 of 4)')
+    """
 
     correct: int
     total: int
@@ -62,6 +74,12 @@ class Score(NamedTuple):
         The number of items in gold.
     guessed : int
         The number of items in the guess.
+
+    Examples
+    --------
+    >>> score = Score(correct=6, gold=8, guessed=12)
+    >>> score.precision, score.recall, score.f1
+    (0.5, 0.75, 0.6)
     """
 
     correct: int
@@ -162,6 +180,14 @@ class TagScores(NamedTuple):
         Words that are in the set of known words, and words that are not.
     confusion : Confusion
         The confusions of tags.
+
+    Examples
+    --------
+    >>> scores = tags([["DET", "NOUN"], ["VERB"]], [["DET", "VERB"], ["VERB"]])
+    >>> print(scores.words, scores.sentences, sep="; ")
+    66.67 (2 of 3); 50.00 (1 of 2)
+    >>> scores.confusion.counts["NOUN", "VERB"]
+    1
     """
 
     words: Share
@@ -199,6 +225,12 @@ class SpanScores(NamedTuple):
         The score of all chunks.
     per_type : dict
         The score of each type, in the order of their names, as conlleval prints them.
+
+    Examples
+    --------
+    >>> scores = spans([["B-NP", "I-NP", "O", "B-NP"]], [["B-NP", "I-NP", "O", "B-VP"]])
+    >>> scores.f1, scores.per_type["NP"].recall
+    (0.5, 0.5)
     """
 
     words: Share
@@ -246,6 +278,12 @@ class TreeScores(NamedTuple):
         The score of each relation; a word counts if its head is right too.
     confusion : Confusion
         The confusions of relations, whatever the heads.
+
+    Examples
+    --------
+    >>> scores = trees([[(2, "det"), (3, "nsubj"), (0, "root")]], [[(2, "det"), (3, "obj"), (0, "root")]])
+    >>> print(scores.heads, scores.labelled, sep="; ")
+    100.00 (3 of 3); 66.67 (2 of 3)
     """
 
     heads: Share

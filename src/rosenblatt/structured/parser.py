@@ -340,6 +340,14 @@ class DependencyParser(StructuredEstimator):
         -------
         list of lists of (int, str)
             For each word its head, counted from 1 and 0 for the root, and its label.
+
+        Examples
+        --------
+        >>> from rosenblatt.structured import TransitionParser
+        >>> X = [["dogs", "bark"], ["cats", "sleep"]] * 5
+        >>> parser = TransitionParser(fields=("form",)).fit(X, [[(2, "nsubj"), (0, "root")]] * 10)
+        >>> parser.predict([["cats", "bark"]])
+        [[(2, 'nsubj'), (0, 'root')]]
         """
         X = check_examples(X)
         answers = super().predict(X)

@@ -76,6 +76,13 @@ def jackknife(
     -------
     list
         The answers, in the order of the examples.
+
+    Examples
+    --------
+    >>> from rosenblatt import Perceptron
+    >>> X, y = [[1.0], [2.0], [-1.0], [-2.0]], [1, 1, -1, -1]
+    >>> [int(answer) for answer in jackknife(Perceptron(), X, y, folds=2)]
+    [1, 1, -1, -1]
     """
     if not 2 <= folds <= len(X):
         raise InvalidParameter("folds", folds, f"from 2 to the number of examples, {len(X)}")

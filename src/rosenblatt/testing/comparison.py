@@ -45,7 +45,9 @@ class Output(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Comparison:
-    """What `compare` found. It is true if the two agree, and prints as a few sentences.
+    """What `compare` found.
+
+    It is true if the two agree, and prints as a few sentences.
 
     Attributes
     ----------
@@ -61,6 +63,19 @@ class Comparison:
         The row (from 0) and the epoch (from 1) of that update in the reference; None if the reference makes no such update.
     unseen : tuple of Mistake
         The mistakes that these data could not show: with each of them the result would be the same.
+
+    Examples
+    --------
+    >>> def theirs(X, y, epochs):  # it never learns an intercept
+    ...     w = 0 * X[0]
+    ...     for _ in range(epochs):
+    ...         for x, label in zip(X, y):
+    ...             if label * (w @ x) <= 0:
+    ...                 w = w + label * x
+    ...     return w, 0.0
+    >>> found = compare(theirs, [[-2, -1], [1, 0], [-1, 1], [2, 1]], [-1, 1, -1, 1])
+    >>> found.same, found.reason, found.row
+    (False, 'intercept', 0)
     """
 
     same: bool

@@ -25,6 +25,20 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, clone
 
+__all__ = [
+    "LAWS",
+    "an_error_changes_nothing",
+    "any_chunking_is_the_same",
+    "check",
+    "layouts_agree",
+    "mistakes_obey_the_bound",
+    "names_do_not_matter",
+    "prediction_is_pure",
+    "saved_goes_on_as_if_never_stopped",
+    "seed_fixes_every_byte",
+    "weight_zero_is_absence",
+]
+
 
 def check(estimator: BaseEstimator) -> None:
     """Check that an estimator obeys all laws.

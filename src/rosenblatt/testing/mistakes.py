@@ -104,6 +104,13 @@ class Mistake(NamedTuple):
         "tie", "intercept", "labels", "update", "order", "epochs", "start", "rate", "average" or "report".
     sentence : str
         What is wrong, in plain words.
+
+    Examples
+    --------
+    >>> from rosenblatt.testing import compare
+    >>> found = compare(lambda X, y, epochs: (0 * X[0], 0.0), [[1.0], [-1.0]], [1, -1])  # it learns nothing
+    >>> [mistake.kind for mistake in found.explanations[0]]
+    ['tie']
     """
 
     kind: str

@@ -29,6 +29,11 @@ def perceptron(margin: float = 0.0, rate: Callable[[int], float] = lambda k: 1.0
     return lambda m, length, k, positive: rate(k) if m <= margin else 0.0
 
 
+def prediction_perceptron(zero_sign: int = 1) -> Callable[..., float]:
+    """Return the step of the perceptron that compares labels: 1 if the predicted label, `zero_sign` at 0, is not y."""
+    return lambda m, length, k, positive: float(m < 0 or (m == 0 and positive != (zero_sign > 0)))
+
+
 PERCEPTRON = perceptron()
 
 

@@ -36,11 +36,11 @@ if TYPE_CHECKING:
     from rosenblatt.theory.geometry import radius as radius
     from rosenblatt.theory.labellings import cover as cover
     from rosenblatt.theory.labellings import dichotomies as dichotomies
+    from rosenblatt.theory.runs import Trace as Trace
     from rosenblatt.theory.separation import Inseparable as Inseparable
     from rosenblatt.theory.separation import Separable as Separable
     from rosenblatt.theory.separation import Undecided as Undecided
     from rosenblatt.theory.separation import separability as separability
-    from rosenblatt.theory.tracing import Trace as Trace
     from rosenblatt.theory.tracing import trace as trace
 
 _MODULES = ("bounds", "cycles", "hard")
@@ -50,7 +50,8 @@ _HOMES = {
     **dict.fromkeys(("gamma_padded", "margins", "projection", "radius"), "rosenblatt.theory.geometry"),
     **dict.fromkeys(("Inseparable", "Separable", "Undecided", "separability"), "rosenblatt.theory.separation"),
     **dict.fromkeys(("cover", "dichotomies"), "rosenblatt.theory.labellings"),
-    **dict.fromkeys(("Trace", "trace"), "rosenblatt.theory.tracing"),
+    "Trace": "rosenblatt.theory.runs",
+    "trace": "rosenblatt.theory.tracing",
     "find_cycle": "rosenblatt.theory.cycles",
 }
 __all__ = sorted([*_MODULES, *_HOMES])

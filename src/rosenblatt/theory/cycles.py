@@ -39,6 +39,8 @@ from rosenblatt.exact.dyadic import whole
 from rosenblatt.exact.reading import COUNT, NOT_NEGATIVE, POSITIVE, MatrixLike, dense
 from rosenblatt.theory.signed import read, two_valued
 
+__all__ = ["Converged", "Cycle", "Mixture", "NoRepeat", "find_cycle", "lengths", "mixture"]
+
 Number: TypeAlias = Any  # int, Fraction, float, Decimal, or any type that adds, multiplies and compares exactly
 DELTA = NOT_NEGATIVE._replace(advice="below 0, rows that are wrong would be passed over")
 _EXACT = 2**53  # up to here every integer is a float
@@ -62,6 +64,12 @@ class Cycle:
         ‖w‖ never is larger, for ever.
     combination : Combination
         Each row with the number of times it moved the weights in one period.
+
+    Examples
+    --------
+    >>> xor = find_cycle([[0, 0], [0, 1], [1, 0], [1, 1]], [-1, 1, 1, -1])
+    >>> isinstance(xor, Cycle), xor.period, xor.combination.weights
+    (True, 1, (1, 1, 1, 1))
     """
 
     preperiod: int
@@ -86,6 +94,12 @@ class Converged:
         The largest ‖w‖ of the run.
     interior : Interior
         The proof that the weights separate the data.
+
+    Examples
+    --------
+    >>> found = find_cycle([[2, 1], [1, 3], [-1, -2]], [1, 1, -1])
+    >>> isinstance(found, Converged), found.epochs, found.updates, found.interior.x
+    (True, 2, 1, (Fraction(2, 1), Fraction(1, 1), Fraction(1, 1)))
     """
 
     epochs: int
@@ -108,6 +122,12 @@ class Mixture:
         Their weights.
     residual : float
         The length of the mean, rounded up.
+
+    Examples
+    --------
+    >>> found = mixture([[2], [3]], [1, -1], [3, 2], constant=0)
+    >>> found.rows, found.weights, found.residual
+    ((0, 1), (3, 2), 0.0)
     """
 
     rows: tuple[int, ...]
@@ -129,6 +149,13 @@ class NoRepeat:
         The last weights, exactly.
     mixture : Mixture
         A mean of rows that bounds the margin.
+
+    Examples
+    --------
+    >>> X = [[0, 0], [0, 1], [1, 0], [1, 1]]
+    >>> found = find_cycle(X, [-1, 1, 1, -1], start=[9, 9, 9], max_epochs=2)
+    >>> isinstance(found, NoRepeat), found.epochs, found.weights
+    (True, 2, (Fraction(7, 1), Fraction(7, 1), Fraction(5, 1)))
     """
 
     epochs: int
@@ -224,6 +251,13 @@ def lengths(
     Returns
     -------
     (epochs + 1,) array
+
+    Examples
+    --------
+    On exclusive or, which nothing separates, the weights stay bounded:
+
+    >>> lengths([[0, 0], [0, 1], [1, 0], [1, 1]], [-1, 1, 1, -1], epochs=3, start=[0, 0, 2]).round(2)
+    array([2.  , 1.41, 1.41, 1.41])
     """
     walk = Walk(exact_rows(X, y, constant), delta=delta, rate=rate, start=start)
     found = [walk.length()]
@@ -307,7 +341,22 @@ def _sum(A: NDArray, counts: Sequence[int] | NDArray) -> list[Any]:
 class Walk:
     """Weights, and the rows in turn: each whose product with them is at most δ moves them by `rate` times itself.
 
-    `A` are rows as `exact_rows` returns them. `start` are weights, one for each column; 0 if not given.
+    Parameters
+    ----------
+    A : (rows, features) array
+        Rows as `exact_rows` returns them.
+    delta, rate : number, default=0 and 1
+        δ and η, rational.
+    start : sequence of numbers, optional
+        Weights, one for each column; 0 if not given.
+
+    Examples
+    --------
+    >>> walk = Walk(exact_rows([[2, 1], [1, 3], [-1, -2]], [1, 1, -1]))
+    >>> walk.epoch(), walk.epoch()
+    (1, 0)
+    >>> [int(value) for value in walk.weights()], walk.counts
+    ([2, 1, 1], [1, 0, 0])
     """
 
     def __init__(self, A: NDArray, *, delta: Number = 0, rate: Number = 1, start: Sequence[Number] | None = None):
@@ -400,9 +449,25 @@ class Walk:
 
 
 def exact_rows(X: MatrixLike, y: ArrayLike, constant: Number = 1.0) -> NDArray:
-    """The rows of X times the sign of their label, the constant feature last (none if 0), each number as it was given.
+    """Return the rows of X times the sign of their label, the constant feature last (none if 0).
+
+    Each number is as it was given.
 
     Arrays of floats, and sparse ones, give float64; integers, lists and arrays of objects give objects.
+
+    Parameters
+    ----------
+    X, y, constant
+        As in `find_cycle`.
+
+    Returns
+    -------
+    (rows, features) array
+
+    Examples
+    --------
+    >>> exact_rows([[2, 1], [10**20, 3]], [1, -1]).tolist()
+    [[2, 1, Fraction(1, 1)], [-100000000000000000000, -3, Fraction(-1, 1)]]
     """
     kind = object if isinstance(X, list | tuple) else None
     rows = sp.csr_array(X).toarray() if sp.issparse(X) else np.asarray(X, dtype=kind)
@@ -420,7 +485,27 @@ def exact_rows(X: MatrixLike, y: ArrayLike, constant: Number = 1.0) -> NDArray:
 
 
 def number(value: Number) -> Any:
-    """The value as an exact number: an int or a fraction if it is rational, itself if its type has an order."""
+    """Return the value as an exact number: an int or a fraction if it is rational, itself if its type has an order.
+
+    Parameters
+    ----------
+    value : number
+        The value.
+
+    Returns
+    -------
+    int, Fraction or the type of the value
+
+    Raises
+    ------
+    InvalidData, InvalidDataType
+        If it is not finite, or does not compare.
+
+    Examples
+    --------
+    >>> number(3), number(0.5), str(number(0.1))
+    (3, Fraction(1, 2), '3602879701896397/36028797018963968')
+    """
     if isinstance(value, Integral):
         return int(value)
     if isinstance(value, Rational):
@@ -439,11 +524,44 @@ def number(value: Number) -> Any:
 
 
 def is_rational(A: NDArray) -> bool:
+    """Return whether all numbers of an array are rational; those of an array of floats are.
+
+    Parameters
+    ----------
+    A : array
+        The numbers.
+
+    Returns
+    -------
+    bool
+
+    Examples
+    --------
+    >>> is_rational(np.array([[0.5, 2.0]])), is_rational(np.array([[Fraction(1, 3)]]))
+    (True, True)
+    """
     return A.dtype != object or all(isinstance(value, Rational) for value in A.flat)
 
 
 def root(square: Number, unit: Fraction = Fraction(1)) -> float:
-    """unit · √square, rounded once; of numbers that are not rational, as well as their floats allow."""
+    """Return unit · √square, rounded once; of numbers that are not rational, as well as their floats allow.
+
+    Parameters
+    ----------
+    square : number
+        What to take the root of, at least 0.
+    unit : Fraction, default=1
+        A factor.
+
+    Returns
+    -------
+    float
+
+    Examples
+    --------
+    >>> root(2), root(10**400, Fraction(1, 10**200))
+    (1.4142135623730951, 1.0)
+    """
     if not isinstance(square, Rational):
         return float(unit) * sqrt(float(square))
     value = Fraction(square) * unit**2

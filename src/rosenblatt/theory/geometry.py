@@ -51,6 +51,14 @@ class NotSeparable(InvalidData):
     certificate : Combination or None
         What proves it: rows of y·x (of y·(x, κ), or y·(x, 1) if the intercept is free) that add up to zero. None where the
         search gave up before it could tell; the message says so.
+
+    Examples
+    --------
+    >>> try:
+    ...     gamma_origin([[1.0, 0.0], [2.0, 0.0]], [1, -1])
+    ... except NotSeparable as error:
+    ...     print(error.certificate)
+    Combination(rows=(0, 1), weights=(2, 1))
     """
 
     def __init__(self, problem: str, certificate: Combination | None = None, hint: str | None = None):
@@ -80,6 +88,13 @@ class Margin(Certificate):
         The hyperplane, exactly; `w` and `b` are it in floats.
     rows, weights : tuple of int
         The combination.
+
+    Examples
+    --------
+    >>> X, y = [[2.0, 1.0], [2.0, -1.0], [-3.0, 5.0]], [1, 1, -1]
+    >>> margin = gamma_padded(X, y)
+    >>> margin.w.round(3).tolist(), round(margin.b, 3), round(margin.lower, 9), margin.verify(X, y)
+    ([1.0, 0.0], 0.5, 2.236067977, True)
     """
 
     lower: float
@@ -315,6 +330,14 @@ def gamma_padded(X: MatrixLike, y: ArrayLike, constant: float = 1.0) -> Margin:
     -------
     Margin
         Bounds of γ with their proof.
+
+    Examples
+    --------
+    Points 100 times as large do not have 100 times the margin, since the constant stays as it is:
+
+    >>> X, y = [[3.0], [4.0], [6.0]], [-1, -1, 1]
+    >>> round(gamma_padded(X, y).lower, 4), round(gamma_padded([[300.0], [400.0], [600.0]], y).lower, 4)
+    (0.1961, 0.2)
     """
     if not 0 < abs(constant) < inf:
         hint = "gamma_origin has no intercept, gamma_affine a free one"

@@ -26,8 +26,9 @@ _SIZE = Quantity(1, high=500, open_high=False, whole=True, advice="above that, t
 
 
 class Instance(NamedTuple):
-    """A data set of known margin, with its proof: a separator that has the margin, and a mean of the rows whose length is
-    the margin.
+    """A data set of known margin, with its proof.
+
+    The proof is a separator that has the margin, and a mean of the rows whose length is the margin.
 
     Attributes
     ----------
@@ -43,6 +44,15 @@ class Instance(NamedTuple):
         A vector of the largest margin, of any length.
     weights : (rows,) array
         Weights ≥ 0 with which the mean of the rows yᵢxᵢ has the length of the margin.
+
+    Examples
+    --------
+    >>> instance = orthogonal(4)
+    >>> instance.radius, instance.margin, instance.bound()
+    (1.0, 0.5, 4.0)
+    >>> low, high = instance.squared_margins()
+    >>> low == high == instance.margin**2
+    True
     """
 
     X: NDArray
@@ -137,6 +147,11 @@ def exponential_updates(n: int, delta: float = 0) -> int:
     Returns
     -------
     int
+
+    Examples
+    --------
+    >>> [exponential_updates(n) for n in (1, 2, 3, 10)]
+    [1, 5, 21, 349525]
     """
     return (floor(delta) + 1) * (4 ** int(COUNT.check("n", n)) - 1) // 3
 
@@ -152,6 +167,11 @@ def exponential_epochs(n: int) -> int:
     Returns
     -------
     int
+
+    Examples
+    --------
+    >>> [exponential_epochs(n) for n in (1, 2, 3, 10)]
+    [2, 4, 12, 174764]
     """
     return (4 ** int(COUNT.check("n", n)) + 8) // 6
 
@@ -169,6 +189,11 @@ def exponential_counts(n: int) -> list[int]:
     Returns
     -------
     list of int
+
+    Examples
+    --------
+    >>> exponential_counts(4), sum(exponential_counts(4)) == exponential_updates(4)
+    ([43, 22, 12, 8], True)
     """
     counts: list[int] = []
     for i in reversed(range(int(COUNT.check("n", n)))):
@@ -234,6 +259,12 @@ def with_margin(
     Returns
     -------
     Instance
+
+    Examples
+    --------
+    >>> instance = with_margin(100, 5, margin=0.1)
+    >>> round(instance.bound()), min(instance.y * (instance.X @ instance.separator)).round(9)
+    (100, np.float64(0.1))
     """
     n, d = int(Quantity(5, whole=True).check("rows", rows)), int(COUNT.check("features", features))
     POSITIVE.check("radius", radius)
@@ -271,6 +302,11 @@ def smoothed(X: MatrixLike, sigma: float, random_state: RandomSeed = 0) -> NDArr
     Returns
     -------
     (rows, features) array
+
+    Examples
+    --------
+    >>> smoothed([[1.0, 2.0]], sigma=0.1).round(2)
+    array([[1.01, 1.99]])
     """
     X = dense(numbers(X))
     noise = NOT_NEGATIVE.check("sigma", sigma) * np.random.default_rng(random_state).standard_normal(X.shape)
@@ -288,6 +324,13 @@ class Smoothing(NamedTuple):
         The number of updates of each run.
     separated : (sizes, draws) array
         Whether the run ended with a separator.
+
+    Examples
+    --------
+    >>> instance = exponential(5)
+    >>> found = smoothing(instance.X, instance.y, [0.0, 0.5], constant=0, draws=3)
+    >>> found.updates.shape, found.updates[0].tolist(), bool(found.separated.all())
+    ((2, 3), [341, 341, 341], True)
     """
 
     sigma: NDArray
@@ -331,6 +374,15 @@ def smoothing(
     -------
     Smoothing
         The updates of each run, and whether it separated its rows.
+
+    Examples
+    --------
+    Noise makes hard data easy:
+
+    >>> instance = exponential(6)
+    >>> found = smoothing(instance.X, instance.y, [0.0, 0.5], constant=0, draws=5)
+    >>> np.median(found.updates, axis=1).tolist()
+    [1365.0, 5.0]
     """
     rng = np.random.default_rng(random_state)
     updates = np.zeros((len(sigmas), draws), dtype=np.int64)

@@ -64,6 +64,11 @@ def chance(n: int, d: int) -> Fraction:
     Returns
     -------
     Fraction
+
+    Examples
+    --------
+    >>> [str(chance(n, 3)) for n in (3, 4, 6, 12)]
+    ['1', '7/8', '1/2', '67/2048']
     """
     return Fraction(cover(n, d), 2 ** int(n))
 
@@ -80,6 +85,12 @@ class Dichotomies:
         The labellings, tuples of −1 and +1, each with a hyperplane that makes it.
     refused : dict
         Labellings of the first few points, each with the rows that prove that nothing makes any that begins like this.
+
+    Examples
+    --------
+    >>> found = dichotomies([[0, 0], [0, 1], [1, 0], [1, 1]])
+    >>> len(found), (-1, 1, 1, -1) in found.made, (-1, 1, 1, 1) in found.made
+    (14, False, True)
     """
 
     points: NDArray
@@ -192,6 +203,15 @@ def shattered(points: MatrixLike, intercept: bool = True) -> bool:
     points : (n, features) array or scipy sparse matrix
     intercept : bool, default=True
         Whether hyperplanes have an intercept, or go through 0.
+
+    Returns
+    -------
+    bool
+
+    Examples
+    --------
+    >>> shattered([[0, 0], [0, 1], [1, 0]]), shattered([[0, 0], [0, 1], [1, 0], [1, 1]])
+    (True, False)
     """
     return _dependence(_pad(points, intercept)) is None
 
@@ -205,6 +225,15 @@ def vc_dimension(features: int, intercept: bool = True) -> int:
         d, at least 1.
     intercept : bool, default=True
         Whether hyperplanes have an intercept, or go through 0.
+
+    Returns
+    -------
+    int
+
+    Examples
+    --------
+    >>> vc_dimension(2), vc_dimension(2, intercept=False)
+    (3, 2)
     """
     return int(COUNT.check("features", features)) + bool(intercept)
 
@@ -217,6 +246,15 @@ def general_position(points: MatrixLike, intercept: bool = True) -> bool:
     points : (n, features) array or scipy sparse matrix
     intercept : bool, default=True
         Whether hyperplanes have an intercept, or go through 0.
+
+    Returns
+    -------
+    bool
+
+    Examples
+    --------
+    >>> general_position([[0, 0], [0, 1], [1, 0], [1, 1]]), general_position([[0, 0], [1, 1], [2, 2]])
+    (True, False)
     """
     return dependent(points, intercept) is None
 
@@ -231,6 +269,16 @@ def dependent(points: MatrixLike, intercept: bool = True) -> tuple[int, ...] | N
     points : (n, features) array or scipy sparse matrix
     intercept : bool, default=True
         Whether hyperplanes have an intercept, or go through 0.
+
+    Returns
+    -------
+    tuple of int, or None
+        The numbers of the points.
+
+    Examples
+    --------
+    >>> dependent([[0, 0], [0, 1], [1, 1], [2, 2]])
+    (0, 2, 3)
     """
     P = _pad(points, intercept)
     for size in range(1, min(P.shape) + 1):
@@ -252,6 +300,12 @@ class Radon:
         Where the hulls meet.
     combination : Combination
         Of the rows yᵢ·(xᵢ, 1), y = +1 for one set and −1 for the other: they add up to zero.
+
+    Examples
+    --------
+    >>> found = radon([[0], [1], [2]])
+    >>> found.positive, found.negative, found.point, found.combination.weights
+    ((0, 2), (1,), (Fraction(1, 1),), (1, 2, 1))
     """
 
     positive: tuple[int, ...]

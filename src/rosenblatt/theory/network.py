@@ -31,7 +31,9 @@ BLOCK = 1 << 22  # outputs of hidden units that are held at a time
 
 
 class Network(NamedTuple):
-    """Threshold units in two levels: hidden unit h fires if weights[h]·x ≥ thresholds[h], and the network if
+    """Threshold units in two levels, which compute any Boolean function.
+
+    Hidden unit h fires if weights[h]·x ≥ thresholds[h], and the network if
     output_weights·(hidden units) ≥ output_threshold.
 
     Made by `from_table`, `from_function`, `from_rows` or `from_counts`, it takes one of these forms:

@@ -119,8 +119,10 @@ class Separable(Certificate):
 
 @dataclass(frozen=True)
 class Inseparable(Certificate):
-    """Rows that no hyperplane can have on their right sides: with these positive weights, Σ λ y x = 0 and, where an
-    intercept is allowed, Σ λ y = 0, so that Σ λ y(⟨w, x⟩ + b) = 0 for every w and b (Gordan 1873).
+    """Rows that no hyperplane can have on their right sides.
+
+    With these positive weights, Σ λ y x = 0 and, where an intercept is allowed, Σ λ y = 0, so that
+    Σ λ y(⟨w, x⟩ + b) = 0 for every w and b (Gordan 1873).
 
     >>> from rosenblatt.theory import separability
     >>> proof = separability([[0, 0], [0, 1], [1, 0], [1, 1]], [0, 1, 1, 0])  # exclusive or
@@ -175,8 +177,10 @@ class Inseparable(Certificate):
 
 @dataclass(frozen=True)
 class Undecided:
-    """Neither answer could be proved. The best margin lies between `lower` and `upper`, as far as floats can tell, with
-    columns scaled to similar sizes and then rows to length 1: neither changes which answer is right.
+    """Neither answer could be proved.
+
+    The best margin lies between `lower` and `upper`, as far as floats can tell, with columns scaled to similar sizes and
+    then rows to length 1: neither changes which answer is right.
 
     Attributes
     ----------
@@ -184,6 +188,14 @@ class Undecided:
         The bounds of the margin.
     reason : str
         Why the search ended.
+
+    Examples
+    --------
+    >>> answer = Undecided(lower=-1e-9, upper=1e-9, reason="the time is over")
+    >>> print(answer)
+    undecided within [-1e-09, 1e-09]: the time is over
+    >>> answer.separable is None
+    True
     """
 
     lower: float

@@ -1,273 +1,35 @@
-"""A run of the perceptron with its proof beside it.
+"""The perceptron as the lecture notes write it, with its proof measured at every update.
 
-Each update adds at least ηγ to ⟨w, u⟩ and at most η²R² + 2ηδ to ‖w‖². So ⟨w, u⟩ is above a wall that rises like k, ‖w‖
-below one that rises like √k, and ⟨w, u⟩ ≤ ‖w‖: between the walls there is room for finitely many updates.
-`rosenblatt.plot.proof` draws it, and `Trace.to_html` makes it a page to step through.
+Take a row. Is it a mistake? Then w ← w + η·a. Repeat until a whole epoch has none. The notes disagree on what a mistake is
+where the score is exactly 0: the proofs count it (y⟨w, x⟩ ≤ 0), and the programs of some compare labels, so that a tie is
+right for one class. `trace` runs either.
 """
 
 from __future__ import annotations
 
-import hashlib
 import math
-import os
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any, NamedTuple
+from itertools import islice
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rosenblatt.errors import InvalidParameter, NumericOverflow
+from rosenblatt.errors import IncompatibleParameters, InvalidParameter, NumericOverflow
 from rosenblatt.exact.reading import COUNT, POSITIVE, Matrix, MatrixLike
 from rosenblatt.feasibility.rows import dense_row, row_lengths
-from rosenblatt.theory import bounds, run_page
+from rosenblatt.theory import bounds
 from rosenblatt.theory.cycles import DELTA
 from rosenblatt.theory.geometry import NotSeparable, gamma_seen
-from rosenblatt.theory.signed import RandomSeed, Signed, read
+from rosenblatt.theory.runs import Trace
+from rosenblatt.theory.signed import RandomSeed, read
 
 ORDERS = ("cyclic", "shuffle", "random", "most-violated", "most-violated-normalised")
-_ROUNDING = 1e-9  # what floats may be wrong by, in parts of the wall
-
+MISTAKES = ("margin", "prediction")
 _LARGEST = 1e150  # length of a row, whose square, times a rate, float64 can hold
 
-
-class Repeat(NamedTuple):
-    """The weights came back, and the rows that follow are the same: the run goes round for ever.
-
-    Attributes
-    ----------
-    first : int
-        The number of updates after which the cycle is entered.
-    length : int
-        The number of updates of one round.
-    """
-
-    first: int
-    length: int
-
-
-@dataclass(frozen=True, eq=False)
-class Trace:
-    """A run of the perceptron with the quantities of its convergence proof: arrays over k = 0 … t, the state after k
-    updates, and what each of the t updates did.
-
-    Attributes
-    ----------
-    example : (t,) array
-        The row of each update.
-    margin : (t,) array
-        Its margin ⟨w, a⟩ ≤ δ before the update.
-    progress : (t + 1,) array
-        ⟨w, u⟩.
-    norm : (t + 1,) array
-        ‖w‖.
-    cosine : (t + 1,) array
-        ⟨w, u⟩/‖w‖; NaN while w = 0.
-    weights : array
-        The last w; the weight of the constant feature, if there is one, comes last.
-    separator : array
-        u, of length 1, with the same coordinates.
-    gamma : float
-        The margin of u that the lower bound assumes.
-    radius, delta, rate : float
-        R, δ and η.
-    bound : float
-        The largest number of updates that the theorem allows, where lower and upper bound meet; infinity if they do
-        not.
-    converged : bool
-        Whether no row was left to learn from.
-    rows : Signed
-        The rows times their label, with the constant feature: `rows.A`, `rows.y`, `rows.classes`, `rows.constant`.
-    start : array
-        w₀, with the coordinates of u.
-    order : str or tuple of int
-        The order in which rows were visited.
-    """
-
-    example: NDArray
-    margin: NDArray
-    progress: NDArray
-    norm: NDArray
-    cosine: NDArray
-    weights: NDArray
-    separator: NDArray
-    gamma: float
-    radius: float
-    delta: float
-    rate: float
-    bound: float
-    converged: bool
-    rows: Signed
-    start: NDArray
-    order: str | tuple[int, ...]
-
-    def walls(self, k: float | NDArray) -> tuple[Any, Any]:
-        """Return the bounds of the proof after k updates: ⟨w, u⟩ ≥ ⟨w₀, u⟩ + kηγ, and ‖w‖ ≤ √(‖w₀‖² + k(η²R² + 2ηδ)).
-
-        The notes of IIIT-H SMAI print ‖w‖² ≤ kR² for the weights after k + 1 updates, which the first update refutes
-        (k = 0); those of CMU 10-607 print ‖x‖² = R² for ≤ R².
-
-        Parameters
-        ----------
-        k : float or array
-            The number of updates.
-
-        Returns
-        -------
-        lower, upper : float or array
-            The lower bound of ⟨w, u⟩ and the upper bound of ‖w‖.
-        """
-        return self.progress[0] + k * (self.rate * self.gamma), np.sqrt(self.norm[0] ** 2 + k * self._growth)
-
-    @property
-    def _growth(self) -> float:
-        """What an update adds to ‖w‖² at most."""
-        return self.rate * (self.rate * self.radius**2 + 2 * self.delta)
-
-    @property
-    def wall_formulas(self) -> tuple[str, str]:
-        """The formulas of the lower and of the upper wall, without what this run does not need."""
-        rate = "" if self.rate == 1 else "η"
-        step = ("R²" if not rate else "η²R²") + (f" + 2{rate}δ" if self.delta else "")
-        if self.norm[0] > 0:
-            return f"⟨w₀, u⟩ + k{rate}γ", f"√(‖w₀‖² + k({step}))"
-        return f"k{rate}γ", f"√(k({step}))" if self.delta else f"√k {rate}R"
-
-    @property
-    def k(self) -> NDArray:
-        """0 … t."""
-        return np.arange(len(self.norm))
-
-    @property
-    def lower(self) -> NDArray:
-        """(t + 1,): the wall below ⟨w, u⟩."""
-        return self.walls(self.k)[0]
-
-    @property
-    def upper(self) -> NDArray:
-        """(t + 1,): the wall above ‖w‖."""
-        return self.walls(self.k)[1]
-
-    @property
-    def updates(self) -> int:
-        """t."""
-        return len(self.example)
-
-    @property
-    def used(self) -> float:
-        """The share of the bound that the run took."""
-        return self.updates / self.bound if self.bound else 0.0
-
-    @property
-    def broken(self) -> int | None:
-        """The first k at which a wall was passed; None for a true γ, and for every run that keeps the theorem's conditions.
-
-        ⟨w, u⟩ falls through the lower wall if γ was claimed larger than the margin of u is.
-        """
-        slack = _ROUNDING * np.maximum(self.upper, np.abs(self.lower))
-        passed = (self.progress < self.lower - slack) | (self.norm > self.upper + slack)
-        return int(passed.argmax()) if passed.any() else None
-
-    @property
-    def repeat(self) -> Repeat | None:
-        """The cycle that the run entered; None if it entered none, or if the order of its rows is drawn by chance.
-
-        Weights that are the same to the last bit, before the same row, are followed by the same updates.
-        """
-        if self.converged:
-            return None
-        if self.order in ("most-violated", "most-violated-normalised"):
-            before = [0] * (self.updates + 1)  # the weights alone decide which row is next
-        else:
-            visits = range(len(self.rows.y)) if self.order == "cyclic" else self.order
-            if isinstance(visits, str) or len(visits) > len(self.rows.y):
-                return None
-            before = [visits[-1], *self.example.tolist()]  # and here, the row visited before
-        seen: dict[tuple[bytes, int], int] = {}
-        for k, (w, row) in enumerate(zip(self._states(), before, strict=True)):
-            state = hashlib.blake2b(w.tobytes(), digest_size=16).digest(), row
-            if state in seen:
-                return Repeat(seen[state], k - seen[state])
-            seen[state] = k
-        return None
-
-    def _states(self) -> Iterator[NDArray]:
-        """The weights after 0, 1, … updates."""
-        w = self.start + 0.0  # no −0, which is 0 in other bits
-        yield w
-        for i in self.example.tolist():
-            w = w + self.rate * dense_row(self.rows.A, i)
-            yield w
-
-    def to_html(
-        self,
-        path: str | os.PathLike[str],
-        *,
-        names: Sequence[str] | None = None,
-        axes: Sequence[int | str] | None = None,
-        title: str = "The perceptron, update by update",
-    ) -> None:
-        """Save the run as a page to step through: rows, line and weights, and the two walls of the proof closing in.
-
-        It is one file that loads nothing from elsewhere. Arrow keys go one update forward and back, Space plays and
-        pauses, Home and End go to the start and to the end, and `run.html#step=17` opens the page after 17 updates.
-        Where the weights come back to where they were (see `repeat`), it shows the cycle.
-
-        Rows of two features are drawn in their plane. Of more, two can be chosen; the line is then the one that the
-        hyperplane cuts out of the plane through the row that is shown.
-
-        Parameters
-        ----------
-        path : str or path
-            The file; one that is there is replaced.
-        names : sequence of str, optional
-            A name for each column of X; x₁, x₂, … by default.
-        axes : two columns, optional
-            The columns to draw, by number from 0 or by name. By default both if there are two, else none.
-        title : str, optional
-            The heading of the page.
-
-        Raises
-        ------
-        InvalidParameter
-            If there are not as many names as columns, or the axes are not two of them.
-        OutputError
-            If the file cannot be written.
-
-        Examples
-        --------
-        >>> import os, tempfile
-        >>> run = trace([[2, 1], [1, 3], [-1, -2], [-3, 0]], [1, 1, -1, -1])
-        >>> with tempfile.TemporaryDirectory() as folder:
-        ...     run.to_html(os.path.join(folder, "run.html"))
-        ...     os.path.getsize(os.path.join(folder, "run.html")) < 50_000
-        True
-        """
-        names = run_page.column_names(self.rows, names)
-        plane = run_page.plane_axes(self.rows, names, axes)
-        columns, rows = run_page.page_rows(self.rows, self.example, names, plane)
-        run_page.write_page(path, title, {
-            **rows,
-            "features": self.rows.features,
-            "rows": len(self.rows.y),
-            "classes": [f"{c:g}" if isinstance(c, float) else str(c) for c in self.rows.classes.tolist()],
-            "start": self.start[columns].tolist(),
-            "separator": self.separator[columns].tolist(),
-            "example": self.example.tolist(),
-            "margin": run_page.short(self.margin),
-            "progress": run_page.short(self.progress),
-            "norm": run_page.short(self.norm),
-            "lower": [float(self.progress[0]), self.rate * self.gamma],  # at k = 0, and what each update adds
-            "upper": [float(self.norm[0] ** 2), self._growth],  # the same of its square
-            "formulas": self.wall_formulas,
-            "gamma": self.gamma, "radius": self.radius, "delta": self.delta, "rate": self.rate,
-            "bound": self.bound if math.isfinite(self.bound) else None,
-            "converged": self.converged, "broken": self.broken, "repeat": self.repeat,
-        })  # fmt: skip
-
-    def __str__(self) -> str:
-        end = "converged" if self.converged else "not converged"
-        return f"{self.updates:,} updates, {end}; at most {self.bound:,.6g} by R = {self.radius:.4g}, γ = {self.gamma:.4g}"
+Mistakes: TypeAlias = Callable[[NDArray], NDArray]  # the margins of all rows → which of them are mistakes
+Epoch: TypeAlias = Callable[[NDArray, NDArray], NDArray]  # margins and mistakes of all rows → the rows to visit next
 
 
 def trace(
@@ -277,6 +39,8 @@ def trace(
     constant: float = 1.0,
     delta: float = 0.0,
     rate: float = 1.0,
+    mistake: str = "margin",
+    zero_sign: int = 1,
     order: str | Sequence[int] = "cyclic",
     separator: ArrayLike | None = None,
     gamma: float | None = None,
@@ -298,6 +62,14 @@ def trace(
         κ, the constant feature that the intercept is the weight of; 0 for none. R and γ are measured with it.
     delta, rate : float
         δ and η: w += η·a whenever ⟨w, a⟩ ≤ δ, a = y·(x, κ).
+    mistake : {"margin", "prediction"}
+        What is learned from. "margin": a row with ⟨w, a⟩ ≤ δ, so that a score of 0 is a mistake for either class, as the
+        proofs of the notes have it. "prediction": a row whose predicted label is not y, as their programs have it (CMU
+        10-607, Algorithm 1; UCSC NLP 202). Such a row has ⟨w, a⟩ ≤ 0, so walls and bound hold for it too; but rows of one
+        class are left alone at the score 0, and a run may converge to weights that do not separate the classes. δ must
+        be 0.
+    zero_sign : {1, -1}
+        The label that a score of exactly 0 is predicted as, for mistake="prediction": +1 is the second class, -1 the first.
     order : a word, or a sequence of row numbers
         As in `Perceptron`: "cyclic", "shuffle", "random", "most-violated", "most-violated-normalised". A sequence of row
         numbers is repeated until the weights rest on all rows.
@@ -324,7 +96,7 @@ def trace(
     NotSeparable
         If nothing separates the classes and no separator is given.
     InvalidData, InvalidParameter
-        For what cannot be learned from, and for options that there are not.
+        For what cannot be learned from, and for options that there are not, or that contradict one another.
 
     Examples
     --------
@@ -338,6 +110,15 @@ def trace(
     [0.   0.58 1.15 1.73 2.31]
     [0.   2.24 2.   2.65 2.45]
     [0.   2.24 3.16 3.87 4.47]
+
+    On the instance of Georgia Tech CS 4540 that takes exponentially long, what is done at the score 0 decides how long:
+
+    >>> from rosenblatt.theory import hard
+    >>> X, y, *_ = hard.exponential(5)
+    >>> trace(X, y, constant=0).updates
+    341
+    >>> [trace(X, y, constant=0, mistake="prediction", zero_sign=sign).updates for sign in (1, -1)]
+    [110, 231]
     """
     DELTA.check("delta", delta)
     POSITIVE.check("rate", rate)
@@ -349,50 +130,76 @@ def trace(
     if not np.isfinite(radius) or radius > _LARGEST:
         row = int(np.argmax(norms))
         raise NumericOverflow(f"the squared length of row {row} of X overflows", row=row, hint="scale X down")
+    mistakes = _mistakes(mistake, delta, zero_sign, rows.y)
+    epoch = _epoch(order, norms, np.random.default_rng(random_state))
     u, measured = _widest_separator(X, y, constant) if separator is None else _margin_of(A, separator)
     claimed = measured if gamma is None else float(gamma)
-    w = np.zeros(A.shape[1]) if start is None else _vector("start", start, A.shape[1])
-    begin, first = (float(np.linalg.norm(w)), float(w @ u)), w
-    example, margin, converged = list[int](), list[float](), False
-    norm, progress = [begin[0]], [begin[1]]
-    epoch = _epochs(order, norms, delta, np.random.default_rng(random_state))
-    while not converged:  # visit the rows that each epoch names
-        scores = A @ w
-        visits, at, converged = epoch(scores), 0, bool((scores > delta).all())
-        while (wrong := scores[visits[at:]] <= delta).any() and len(example) < max_updates:
-            at += int(wrong.argmax())
-            i = int(visits[at])
-            example.append(i)
-            margin.append(float(scores[i]))
-            w = w + rate * dense_row(A, i)
-            norm.append(float(np.linalg.norm(w)))
-            progress.append(float(w @ u))
-            scores, at = A @ w, at + 1
-        if wrong.any():
-            break
+    w = first = np.zeros(A.shape[1]) if start is None else _vector("start", start, A.shape[1])
+    example, margin = list[int](), list[float]()
+    norm, progress = [float(np.linalg.norm(w))], [float(w @ u)]
+    for i, before, w in islice(learn(A, first, rate, mistakes, epoch), max_updates):
+        example.append(i)
+        margin.append(before)
+        norm.append(float(np.linalg.norm(w)))
+        progress.append(float(w @ u))
     bound = math.inf
     if claimed > 0:
-        bound = bounds.novikoff(radius, claimed, delta=delta, rate=rate, start=begin[0], along=begin[1])
+        bound = bounds.novikoff(radius, claimed, delta=delta, rate=rate, start=norm[0], along=progress[0])
     cosine = np.divide(progress, norm, out=np.full(len(norm), np.nan), where=np.array(norm) > 0)
     return Trace(np.array(example, dtype=np.int64), np.array(margin), np.array(progress), np.array(norm), cosine, w, u,
-                 claimed, radius, float(delta), float(rate), bound, converged, rows, first,
-                 order if isinstance(order, str) else tuple(int(i) for i in order))  # fmt: skip
+                 claimed, radius, float(delta), float(rate), bound, not mistakes(A @ w).any(), rows, first,
+                 order if isinstance(order, str) else tuple(int(i) for i in order), mistake, int(zero_sign))  # fmt: skip
 
 
-def _epochs(
-    order: str | Sequence[int], norms: NDArray, delta: float, rng: np.random.Generator
-) -> Callable[[NDArray], NDArray]:
-    """What names the rows of the next epoch, from the margins of all."""
+def learn(A: Matrix, w: NDArray, rate: float, mistakes: Mistakes, epoch: Epoch) -> Iterator[tuple[int, float, NDArray]]:
+    """Run the perceptron on rows times their label: for each update, the row, its margin before, the weights after.
+
+    The margins of all rows are computed at once, after each update: then the rows that are right cost next to nothing.
+    """
+    margins = A @ w
+    while (wrong := mistakes(margins)).any():  # repeat until a whole epoch has no mistake
+        for i in epoch(margins, wrong).tolist():  # take a row
+            if wrong[i]:  # is it a mistake?
+                w = w + rate * dense_row(A, i)  # w ← w + η·a
+                yield i, float(margins[i]), w
+                margins = A @ w
+                wrong = mistakes(margins)
+
+
+def _mistakes(mistake: str, delta: float, zero_sign: int, y: NDArray) -> Mistakes:
+    """The test that a row has to pass in order not to be learned from."""
+    if mistake not in MISTAKES:
+        raise InvalidParameter("mistake", mistake, f"one of {', '.join(MISTAKES)}")
+    if zero_sign not in (1, -1):
+        raise InvalidParameter("zero_sign", zero_sign, "1 or -1, the label that a score of 0 is predicted as")
+    if mistake == "margin":
+        if zero_sign != 1:
+            reason = "by its margin, a score of 0 is a mistake for either class"
+            raise IncompatibleParameters(
+                ("zero_sign", zero_sign), ("mistake", mistake), reason, settings={"mistake": "prediction"}
+            )
+        return lambda margins: margins <= delta
+    if delta:
+        reason = "a prediction is right or wrong by the sign of the score alone"
+        raise IncompatibleParameters(("delta", delta), ("mistake", mistake), reason, settings={"mistake": "margin"})
+    wrong_at_zero = y != zero_sign
+    return lambda margins: (margins < 0) | ((margins == 0) & wrong_at_zero)
+
+
+def _epoch(order: str | Sequence[int], norms: NDArray, rng: np.random.Generator) -> Epoch:
+    """What names the rows of the next epoch."""
     count = len(norms)
     divisors = np.maximum(norms, np.finfo(float).tiny)
-    words: dict[str, Callable[[NDArray], NDArray]] = {
-        "cyclic": lambda scores: np.arange(count),
-        "shuffle": lambda scores: rng.permutation(count),
-        "random": lambda scores: rng.integers(count, size=count),
-        "most-violated": lambda scores: np.array([scores.argmin()]),
-        "most-violated-normalised": lambda scores: np.array(
-            [np.where(scores <= delta, scores / divisors, np.inf).argmin()]
-        ),
+
+    def least(values: NDArray, wrong: NDArray) -> NDArray:
+        return np.where(wrong, values, np.inf).argmin(axis=0, keepdims=True)  # one row, of those that are wrong
+
+    words: dict[str, Epoch] = {
+        "cyclic": lambda margins, wrong: np.arange(count),
+        "shuffle": lambda margins, wrong: rng.permutation(count),
+        "random": lambda margins, wrong: rng.integers(count, size=count),
+        "most-violated": least,
+        "most-violated-normalised": lambda margins, wrong: least(margins / divisors, wrong),
     }
     if isinstance(order, str) and order in words:
         return words[order]
@@ -402,7 +209,7 @@ def _epochs(
     if len(set(rows.tolist())) < count:
         hint = "rows that are wrong might never be visited"
         raise InvalidParameter("order", order, "a sequence that names every row at least once", hint=hint)
-    return lambda scores: rows
+    return lambda margins, wrong: rows
 
 
 def _widest_separator(X: MatrixLike, y: ArrayLike, constant: float) -> tuple[NDArray, float]:
@@ -429,4 +236,4 @@ def _vector(name: str, values: ArrayLike, size: int) -> NDArray:
     if vector.shape != (size,) or not np.isfinite(vector).all():
         allowed = f"{size} finite numbers, one a feature and, if there is one, the last for the constant one"
         raise InvalidParameter(name, values, allowed)
-    return vector
+    return vector + 0.0  # no −0, which is 0 in other bits

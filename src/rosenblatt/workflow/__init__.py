@@ -1,10 +1,12 @@
 """Train, predict and evaluate from files: what the command line does, as functions.
 
-from rosenblatt.workflow import evaluate, reading_for, train
+The shortest use:
 
-model = train("mail.tsv", reading_for(["mail.tsv"], target=0, text=[1]))
-evaluate(model, "more.tsv").accuracy
-model.save("mail.model")
+    from rosenblatt.workflow import evaluate, reading_for, train
+
+    model = train("mail.tsv", reading_for(["mail.tsv"], target=0, text=[1]))
+    evaluate(model, "more.tsv").accuracy
+    model.save("mail.model")
 """
 
 from rosenblatt.data.formats import reading_for

@@ -78,6 +78,20 @@ def calibrate(model: FileModel, paths: Paths, reading: Reading, folds: int = FOL
         If the learner has no scores, or the rows cannot be loaded again.
     InvalidData
         If there are too few rows to hold some out.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from rosenblatt.workflow import evaluate, reading_for, train
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "mail.svm"
+    ...     _ = path.write_text("spam 1:1 2:1\\nham 3:1\\nspam 1:1\\nham 2:1 3:1\\n" * 10)
+    ...     reading = reading_for([str(path)])
+    ...     model = calibrate(train(path, reading), path, reading)
+    ...     report = evaluate(model, path)
+    >>> report.accuracy, report.log_loss < 0.5
+    (1.0, True)
     """
     then = model.training
     check_new(model)

@@ -209,6 +209,18 @@ def evaluate(
     ------
     InvalidData
         If the files have no labelled rows, or do not fit the model.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from rosenblatt.workflow import reading_for, train
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "mail.svm"
+    ...     _ = path.write_text("spam 1:1 2:1\\nham 3:1\\nspam 1:1\\nham 2:1 3:1\\n" * 5)
+    ...     report = evaluate(train(path, reading_for([str(path)])), path)
+    >>> report.rows, report.accuracy, report.confusion.tolist()
+    (20, 1.0, [[10, 0], [0, 10]])
     """
     truth: list[NDArray] = []
     predicted: list[NDArray] = []
@@ -274,6 +286,19 @@ def cross_validate(
     -------
     Folds
         The report of all rows, and the score of each fold.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from rosenblatt import Perceptron
+    >>> from rosenblatt.workflow import reading_for
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "mail.svm"
+    ...     _ = path.write_text("spam 1:1 2:1\\nham 3:1\\nspam 1:1\\nham 2:1 3:1\\n" * 5)
+    ...     found = cross_validate(path, reading_for([str(path)]), Perceptron(), folds=5)
+    >>> found.scores, found.overall.accuracy
+    ([1.0, 1.0, 1.0, 1.0, 1.0], 1.0)
     """
     rows = Rows.load(paths, reading, learner, options)
     total = len(rows.y)
@@ -318,6 +343,19 @@ def learning_curve(
     ------
     Point
         The number of rows, the score on them and the score on the rows held out; accuracy, or R² of numbers.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from rosenblatt import Perceptron
+    >>> from rosenblatt.workflow import reading_for
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "mail.svm"
+    ...     _ = path.write_text("spam 1:1 2:1\\nham 3:1\\nspam 1:1\\nham 2:1 3:1\\n" * 20)
+    ...     points = list(learning_curve(path, reading_for([str(path)]), Perceptron()))
+    >>> [tuple(point) for point in points[-3:]]
+    [(16, 1.0, 1.0), (32, 1.0, 1.0), (64, 1.0, 1.0)]
     """
     from sklearn.model_selection import train_test_split
 

@@ -92,6 +92,18 @@ def top_features(model: FileModel, count: int = 20) -> list[TopFeatures]:
     ------
     UnsupportedOperation
         If the learner does not predict by one weighted sum for each class.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from rosenblatt.workflow import reading_for, train
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "mail.csv"
+    ...     _ = path.write_text("label,text\\n" + "spam,win money now\\nham,see you now\\n" * 5)
+    ...     model = train(path, reading_for([str(path)], target="label", text=["text"]))
+    >>> [(found.label, [weight.name for weight in found.weights]) for found in top_features(model, 2)]
+    [('ham', ['see', 'see you']), ('spam', ['win', 'win money'])]
     """
     found = []
     for label, vector, intercept in _vectors(model):
@@ -126,6 +138,20 @@ def explain_row(model: FileModel, chunk: Chunk, row: int, label: object = None) 
         If the label is not one of the classes.
     UnsupportedOperation
         If the learner does not predict by one weighted sum for each class.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from rosenblatt.workflow import reading_for, train
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "mail.svm"
+    ...     _ = path.write_text("spam 1:1 2:1\\nham 3:1\\nspam 1:1\\nham 2:1 3:1\\n" * 5)
+    ...     model = train(path, reading_for([str(path)]))
+    ...     [chunk] = model.reading.batches([str(path)])
+    >>> found = explain_row(model, chunk, row=0)
+    >>> found.label, [weight.name for weight in found.features], found.margin > 0
+    ('spam', ['1', '2'], True)
     """
     vectors = _vectors(model)
     x = sp.csr_matrix(match_columns(chunk.X[[row]], model.learner.n_features_in_)[0]).astype(np.float64)

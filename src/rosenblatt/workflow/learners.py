@@ -47,6 +47,11 @@ def make_learner(name: str, settings: Mapping[str, object] | None = None) -> Any
     ------
     InvalidParameter
         If there is no such learner; `UnknownParameter` if it has no such parameter.
+
+    Examples
+    --------
+    >>> make_learner("pa", {"C": 0.5})
+    PassiveAggressiveClassifier(C=0.5, average=True)
     """
     names = {_plain(known): known for known in LEARNERS} | {_plain(short): known for short, known in _SHORT.items()}
     if _plain(name) not in names:

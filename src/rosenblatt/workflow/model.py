@@ -86,6 +86,19 @@ class FileModel(SaveLoadMixin):
         The sigmoids that turn scores into probabilities; see `calibrate`.
     seconds : float, optional
         How long the training took; it is not saved, so that the same training gives the same file.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from rosenblatt.workflow import reading_for, train
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "mail.csv"
+    ...     _ = path.write_text("label,text\\n" + "spam,win money now\\nham,see you soon\\n" * 5)
+    ...     train(path, reading_for([str(path)], target="label", text=["text"])).save(Path(folder) / "mail.model")
+    ...     model = FileModel.load(Path(folder) / "mail.model")
+    ...     model.predict(path)[:2].tolist()
+    ['spam', 'ham']
     """
 
     def __init__(

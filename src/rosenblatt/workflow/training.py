@@ -86,6 +86,18 @@ class Options:
     task : {"classification", "regression"}, optional
         What the labels are: names of classes or numbers to predict. By default the learner decides, and a classifier
         refuses labels that look like numbers to predict.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from rosenblatt.workflow import reading_for
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "mail.svm"
+    ...     _ = path.write_text("spam 1:1 2:1\\nham 3:1\\n" * 5)
+    ...     model = train(path, reading_for([str(path)]), options=Options(passes=3, order="cyclic"))
+    ...     len(model.training["history"]), model.training["mistakes"]
+    (2, 2)
     """
 
     passes: int | None = None
@@ -760,6 +772,18 @@ def train(
         If there are no rows, fewer than two classes, or a label that is not known.
     InvalidParameter, UnsupportedOperation
         If the options do not suit each other, the files or the learner.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from rosenblatt.workflow import reading_for
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "mail.csv"
+    ...     _ = path.write_text("label,age,colour\\n" + "yes,30,red\\nno,50,blue\\n" * 5)
+    ...     model = train(path, reading_for([str(path)], target="label"))
+    ...     model.predict(path)[:2].tolist()
+    ['yes', 'no']
     """
     files = file_list(paths)
     stream = uses_stream(files, reading, options)

@@ -68,6 +68,19 @@ class Data(tuple):
         The number of lines left out, with on_error="skip".
     errors : list of FormatError
         What was wrong with the first hundred of them.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from rosenblatt.data import svmlight
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "two.svm"
+    ...     _ = path.write_text("+1 1:0.5\\n-1 2:x\\n")
+    ...     data = svmlight.read(path, on_error="skip")
+    >>> X, y = data
+    >>> y.tolist(), data.skipped, data.errors[0].line
+    ([1.0], 1, 2)
     """
 
     X: Any

@@ -143,6 +143,16 @@ def chunks(
     -------
     ParallelReader of Chunk
         An iterator with `skipped`, `errors`, `bytes_read`, `total_bytes`, `digest()` and `close()`.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "two.svm"
+    ...     _ = path.write_text("+1 1:0.5\\n-1 2:0.25\\n" * 100)
+    ...     [chunk.X.shape for chunk in chunks(path, size=1000)]
+    [(105, 2), (95, 2)]
     """
     parser = SvmlightParser(features, zero_based, text, labelled, qid, hashing, texts)
     return parser.read(paths, on_error, size, threads, digest, live=not labelled)
@@ -150,8 +160,9 @@ def chunks(
 
 @dataclass(frozen=True)
 class Svmlight(RowReading):
-    """The reading of LIBSVM text: its batches are rows, and the columns are the indices as they are in the text, or hashes
-    of them.
+    """The reading of LIBSVM text: its batches are rows.
+
+    The columns are the indices as they are in the text, or hashes of them.
 
     Parameters
     ----------
@@ -159,6 +170,19 @@ class Svmlight(RowReading):
         Whether labels are words; None: the first row decides.
     hashing : int, optional
         Bits: indices are hashed to 2^bits columns, so that they may be arbitrarily large.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "two.svm"
+    ...     _ = path.write_text("ham 1:0.5\\nspam 2:0.25\\n")
+    ...     reading = Svmlight()
+    ...     rows, labels = reading.labels([str(path)])
+    ...     [batch] = reading.batches([str(path)])
+    >>> rows, labels.tolist(), batch.X.toarray().tolist()
+    (2, ['ham', 'spam'], [[0.0, 0.5, 0.0], [0.0, 0.0, 0.25]])
     """
 
     format: ClassVar[str] = "svmlight"
@@ -306,6 +330,16 @@ def labels(paths: FileSources, *, size: int = SIZE) -> tuple[int, NDArray]:
         The number of rows.
     labels : array
         The distinct labels, sorted: float64 if all are numbers, else an array of objects, of text.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "three.svm"
+    ...     _ = path.write_text("ham 1:0.5\\nspam 2:0.25\\nham 2:1\\n")
+    ...     labels(path)
+    (3, array(['ham', 'spam'], dtype=object))
     """
     rows = 0
     distinct: set[bytes] = set()
@@ -352,6 +386,16 @@ def write(
     ------
     InvalidData
         If X is not finite, lengths differ, or a label cannot be written as one word.
+
+    Examples
+    --------
+    >>> import io
+    >>> file = io.BytesIO()
+    >>> write(file, [[0.5, 0, 2], [0, 0.25, 0]], ["ham", "spam"])
+    2
+    >>> print(file.getvalue().decode(), end="")
+    ham 1:0.5 3:2
+    spam 2:0.25
     """
     X = X.tocsr() if sp.issparse(X) else sp.csr_matrix(X)
     if not np.isfinite(X.data).all():

@@ -29,11 +29,41 @@ LAST = np.iinfo(np.int64).max - 1  # the largest index: one column more can stil
 
 
 class SvmlightError(FormatError):
-    """A file that is not LIBSVM text; `path`, `line` and `column` say where."""
+    """A file that is not LIBSVM text; `path`, `line` and `column` say where.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from rosenblatt.data import svmlight
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "two.svm"
+    ...     _ = path.write_text("+1 1:0.5\\n-1 2:x\\n")
+    ...     try:
+    ...         svmlight.read(path)
+    ...     except SvmlightError as error:
+    ...         print(f"line {error.line}, column {error.column}: {error.problem}")
+    line 2, column 6: expected a finite number as the value, found 'x'
+    """
 
 
 class LabelError(SvmlightError):
-    """A label that is not a number, where the first one of the file is a number."""
+    """A label that is not a number, where the first one of the file is a number.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from rosenblatt.data import svmlight
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "two.svm"
+    ...     _ = path.write_text("+1 1:0.5\\nspam 2:1\\n")
+    ...     try:
+    ...         svmlight.read(path, text=False)
+    ...     except LabelError as error:
+    ...         print(f"line {error.line}: {error.problem}")
+    line 2: expected a number as the label, as the first one is, found 'spam'
+    """
 
 
 @dataclass(frozen=True)

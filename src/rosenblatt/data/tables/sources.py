@@ -25,8 +25,24 @@ FORMATS = (*TABLES, "lines")  # plain lines of text can be predicted, where rows
 
 
 class TableError(FormatError):
-    """A table that cannot be read; `path`, `line` and `column`, a name, say where; `row`, from 0, where a format has no
-    lines."""
+    """A table that cannot be read; `path`, `line` and `column`, a name, say where.
+
+    Where a format has no lines, `row` does, from 0.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from rosenblatt.data.tables import Table
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "mail.csv"
+    ...     _ = path.write_text("label,age\\nham,20\\nspam,30,40\\n")
+    ...     try:
+    ...         list(Table().batches([str(path)]))
+    ...     except TableError as error:
+    ...         print(f"line {error.line}: {error.problem}")
+    line 3: 3 fields where there are 2 columns, separated by ',': 'spam,30,40'
+    """
 
     @property
     def place(self) -> str:

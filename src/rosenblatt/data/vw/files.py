@@ -25,7 +25,21 @@ SCALE = re.compile(rb"[^ \t|:\r\n]*:([^ \t|\r\n]+)")
 
 
 class VwError(FormatError):
-    """A file that is not Vowpal Wabbit text of the simple kind; `path`, `line` and `column` say where."""
+    """A file that is not Vowpal Wabbit text of the simple kind; `path`, `line` and `column` say where.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "two.vw"
+    ...     _ = path.write_text("1 |words free:2\\nspam |words see\\n")
+    ...     try:
+    ...         read(path)
+    ...     except VwError as error:
+    ...         print(f"line {error.line}, column {error.column}: {error.problem}")
+    line 2, column 1: expected a finite number as label, importance or base, found 'spam'
+    """
 
 
 def read(
@@ -100,6 +114,16 @@ def chunks(
     ParallelReader of Chunk
         An iterator with `skipped`, `errors`, `bytes_read`, `total_bytes`, `digest()` and `close()`. `weight` of a chunk is
         None if all its rows count one; y is None if a row has no label.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "two.vw"
+    ...     _ = path.write_text("1 |words free:2 offer\\n-1 0.5 |words see you\\n")
+    ...     [(chunk.X.shape, chunk.y.tolist(), chunk.weight.tolist()) for chunk in chunks(path, bits=10)]
+    [((2, 1024), [1.0, -1.0], [1.0, 0.5])]
     """
     return Vw(bits, hashing).parser(labelled).read(paths, on_error, size, threads, digest, live=not labelled)
 
@@ -114,6 +138,17 @@ class Vw(RowReading):
         The number of bits of a bucket.
     hashing : {"strings", "all"}
         "strings": a name of digits is its number; "all": every name is hashed.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "two.vw"
+    ...     _ = path.write_text("1 |words free:2 offer\\n-1 |words see you\\n")
+    ...     [batch] = Vw(bits=10).batches([str(path)])
+    >>> batch.X.shape, batch.y.tolist(), batch.X.indices.tolist()
+    ((2, 1024), [1.0, -1.0], [105, 904, 492, 869])
     """
 
     format: ClassVar[str] = "vw"
@@ -238,7 +273,9 @@ class Vw(RowReading):
 
 
 def labels(paths: FileSources, *, on_error: str = "error", size: int = SIZE) -> tuple[int, NDArray[np.float64]]:
-    """Return the number of rows of these files and their distinct labels. Nothing behind the first bar is looked at.
+    """Return the number of rows of these files and their distinct labels.
+
+    Nothing behind the first bar is looked at.
 
     Parameters
     ----------
@@ -255,6 +292,16 @@ def labels(paths: FileSources, *, on_error: str = "error", size: int = SIZE) -> 
         The number of rows.
     labels : array of float64
         The distinct labels, sorted.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "three.vw"
+    ...     _ = path.write_text("1 |words free\\n-1 |words see\\n1 |words offer\\n")
+    ...     labels(path)
+    (3, array([-1.,  1.]))
     """
     rows, distinct = 0, np.empty(0)
     parser = VwParser(LineOptions(np.uint64(0), True, True, False))

@@ -228,6 +228,13 @@ class Regressor(RegressorMixin, Estimator):
         Returns
         -------
         y : (rows,) array, or (rows, targets) after learning from such a y
+
+        Examples
+        --------
+        >>> from rosenblatt import DeltaRuleRegressor
+        >>> model = DeltaRuleRegressor(tol=1e-12).fit([[0], [1], [2], [3]], [1, 3, 5, 7])
+        >>> model.predict([[4], [10]]).round(3).tolist()
+        [9.0, 21.0]
         """
         check_is_fitted(self)
         return self._reshape(_predict(self._model, read_rows(self, X)))

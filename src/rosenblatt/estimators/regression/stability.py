@@ -31,6 +31,15 @@ class Diverged(RosenblattError, ValueError):
         The rate below which learning is stable.
     advised : float
         A rate that works.
+
+    Examples
+    --------
+    >>> from rosenblatt import DeltaRuleRegressor
+    >>> try:
+    ...     DeltaRuleRegressor(eta0=0.2, batch="full").fit([[0], [1], [2], [3]], [1, 3, 5, 7])
+    ... except Diverged as error:
+    ...     print(f"{error.rate} is too high: below {error.stable:.3f} it is stable, {error.advised:.3f} works")
+    0.2 is too high: below 0.119 it is stable, 0.059 works
     """
 
     def __init__(self, problem: str, losses: list[float], rate: float, stable: float, advised: float):

@@ -482,6 +482,13 @@ class SequenceTagger(StructuredEstimator):
         -------
         list of lists, or ndarray
             A list of tags for each sentence; with `lengths`, an array with a tag for each row.
+
+        Examples
+        --------
+        >>> from rosenblatt.structured import SequenceTagger
+        >>> tagger = SequenceTagger().fit([["dogs", "bark"], ["cats", "sleep"]] * 5, [["NOUN", "VERB"]] * 10)
+        >>> tagger.predict([["cats", "bark"]])
+        [['NOUN', 'VERB']]
         """
         if lengths is None:
             return super().predict(X)

@@ -36,9 +36,8 @@ function showWeights(k, before, after) {
 function showUpdate(k) {
   byId("update-heading").textContent = k === 0 ? "Before the first update" : `Update ${whole.format(k)}`;
   if (k === 0) {
-    byId("update-text").textContent = "A row (x, y) is wrong if its margin y⟨w, x⟩ is "
-      + (run.delta > 0 ? `at most δ = ${numberText(run.delta)}` : "not above 0")
-      + ". The first row that is wrong is then added to w, times its label y = ±1.";
+    byId("update-text").textContent = `A row (x, y) is wrong if ${mistakeText()}. `
+      + "The first row that is wrong is then added to w, times its label y = ±1.";
     return;
   }
   const row = run.example[k - 1];
@@ -46,8 +45,18 @@ function showUpdate(k) {
   const margin = run.margin[k - 1];
   const next = margin + run.rate * values.reduce((sum, value) => sum + value * value, 0);
   const verdict = margin > 0 ? "right by too little" : "wrong";
-  byId("update-text").textContent = `Row ${row} (${className(sign)}) is ${verdict}: its margin y⟨w, x⟩ = `
-    + `${numberText(margin)} ≤ ${numberText(run.delta)}. Added to w, it has the margin ${numberText(next)}.`;
+  byId("update-text").textContent = `Row ${row} (${className(sign)}) is ${verdict}: its margin y⟨w, x⟩ = `
+    + `${numberText(margin)}${levelText(margin)}. Added to w, it has the margin ${numberText(next)}.`;
+}
+
+function mistakeText() {
+  if (run.zeroSign !== null) return `its predicted label is not y; at the score ⟨w, x⟩ = 0 it is ${className(run.zeroSign)}`;
+  return `its margin y⟨w, x⟩ is ${run.delta > 0 ? `at most δ = ${numberText(run.delta)}` : "not above 0"}`;
+}
+
+function levelText(margin) {
+  if (run.zeroSign === null) return ` ≤ ${numberText(run.delta)}`;
+  return margin < 0 ? " < 0" : `, where ${className(run.zeroSign)} is predicted`;
 }
 
 function showProof(k) {
