@@ -185,10 +185,10 @@ def _proof_content(proof: Trace) -> dict[str, Any]:
 
 
 def _packed(grid: NDArray) -> str:
-    """The scores as bytes from −127 to 127, none of which is 0 unless the score is."""
+    """The scores as whole numbers of 16 bits, none of which is 0 unless the score is."""
     largest = float(np.abs(grid).max()) or 1.0
-    scaled = np.ceil(np.abs(grid) * (127 / largest)) * np.sign(grid)
-    return base64.b64encode(scaled.astype(np.int8).tobytes()).decode()
+    scaled = np.ceil(np.abs(grid / largest) * (2**15 - 1)) * np.sign(grid)
+    return base64.b64encode(scaled.astype("<i2").tobytes()).decode()
 
 
 def _are_numbers(values: object, count: int) -> bool:

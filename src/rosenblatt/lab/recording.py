@@ -2,15 +2,17 @@
 scores on a grid of the plane.
 
 The rows come in the order in which its own `fit` visits them, so that the last state is that of `fit`. What has no
-`partial_fit` is seen after each epoch (the delta rule) or at the end (the σ-perceptron). For the plain perceptron
-`theory.trace` measures the proof of the same run.
+`partial_fit` is seen after each epoch (the delta rule) or at the end (the σ-perceptron). The plain perceptron is run by
+`theory.trace`, which measures its proof.
 """
 
 from __future__ import annotations
 
 import copy
+import math
 import time
 import warnings
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -162,15 +164,23 @@ def record(X: NDArray, y: NDArray, job: Job, box: Box = (-1.0, 1.0, -1.0, 1.0)) 
     states = _States(X, y, box)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # that a run did not converge is shown
+        proof = None
         if learns_from_single_rows(job.learner):
-            ended = _show_rows(model, X, y, job, states)
+            copy.deepcopy(model).partial_fit(
+                X, y, classes=CLASSES
+            )  # checks parameters and points, and names those it refuses
+            plain = job.learner == "Perceptron" and model.learning_rate == "constant" and model.keep == "last"
+            if plain and job.order == "cyclic":
+                proof, ended = _trace_epochs(X, y, job, model, states)
+            else:
+                ended = _show_rows(model, X, y, job, states)
+                proof = _proof(X, y, job, model, states, ended) if plain else None
         elif "warm_start" in model.get_params(deep=False):
             ended = _show_epochs(model, X, y, job, states)
         else:
             states.add(model.fit(X, y), None)
             ended = _End("done", "run", model.n_updates_, 1)
     errors, margin = states.errors()
-    proof = _proof(X, y, job, model, states, ended) if _is_plain(job, model) else None
     lines = np.array(states.lines) if states.lines else None
     return Recording(states.example, states.mistakes, lines, states.kept_grids(), errors, margin, *ended, proof)
 
@@ -237,6 +247,14 @@ class _States:
                 self.stride *= 2
                 self.grids = {k: grid for k, grid in self.grids.items() if k % self.stride == 0}
 
+    def add_trace(self, run: Trace) -> None:
+        """Keep the states of a trace."""
+        path = run.path
+        intercept = path[:, 2] * run.rows.constant if run.rows.constant else np.zeros(len(path))
+        self.lines = np.column_stack([path[:, :2], intercept]).tolist()
+        self.example = run.example.tolist()
+        self.mistakes = [0, *np.cumsum(run.margin <= 0).tolist()]
+
     def finish(self, model: Any) -> None:
         """Keep the last state, which may not be that after the last update: an average goes on with every row."""
         line = _line(model)
@@ -272,18 +290,20 @@ class _States:
 
 def _show_rows(model: Any, X: NDArray, y: NDArray, job: Job, states: _States) -> _End:
     """Show the learner one row at a time, epoch by epoch, until one of them changes nothing."""
-    visits = Visits(np.arange(len(y)), job.order, generator(job.seed))
+    visits, numbers = Visits(np.arange(len(y)), job.order, generator(job.seed)), (y > 0).astype(np.int64)
     begun, seen, updates, epochs = time.perf_counter(), 0, 0, 0
     reason = "epochs"
     while epochs < job.epochs:
         epochs += 1
         before = updates
         for i in visits.epoch().tolist():
-            model.partial_fit(X[i : i + 1], y[i : i + 1], classes=CLASSES)
+            model._partial_fit_numbers(X[i : i + 1], numbers[i : i + 1], 2)
             seen += 1
             if model.n_updates_ > updates:
                 updates = model.n_updates_
                 states.add(model, i)
+                if len(states.example) == 1:
+                    begun = time.perf_counter()  # until now it may have compiled
                 if len(states.example) >= job.updates:
                     reason = "updates"
                     break
@@ -291,7 +311,7 @@ def _show_rows(model: Any, X: NDArray, y: NDArray, job: Job, states: _States) ->
                 reason = "time"
                 break
         else:
-            if updates > before or (job.order == "random" and _would_learn(model, X, y)):
+            if updates > before or (job.order == "random" and _would_learn(model, X, numbers)):
                 continue
             reason = "converged"
         break
@@ -299,17 +319,18 @@ def _show_rows(model: Any, X: NDArray, y: NDArray, job: Job, states: _States) ->
     return _End(reason, "update", seen, epochs)
 
 
-def _would_learn(model: Any, X: NDArray, y: NDArray) -> bool:
+def _would_learn(model: Any, X: NDArray, numbers: NDArray) -> bool:
     """Whether some row would change the learner: an epoch that is drawn row by row leaves rows out."""
-    return copy.deepcopy(model).partial_fit(X, y).n_updates_ > model.n_updates_
+    return copy.deepcopy(model)._partial_fit_numbers(X, numbers, 2).n_updates_ > model.n_updates_
 
 
 def _show_epochs(model: Any, X: NDArray, y: NDArray, job: Job, states: _States) -> _End:
     """Show the learner all rows, epoch by epoch, until one of them changes nothing."""
     model.set_params(max_iter=1, warm_start=True, random_state=generator(job.seed))
-    begun = time.perf_counter()
+    begun = math.inf
     for epoch in range(1, min(job.epochs, job.updates) + 1):
         states.add(model.fit(X, y), None)
+        begun = min(begun, time.perf_counter())  # until then it may have compiled
         if len(states.lines) > 2 and states.lines[-1] == states.lines[-2]:
             return _End("converged", "epoch", epoch * len(y), epoch)
         if time.perf_counter() - begun > MOST_SECONDS:
@@ -317,29 +338,40 @@ def _show_epochs(model: Any, X: NDArray, y: NDArray, job: Job, states: _States) 
     return _End("epochs" if job.epochs <= job.updates else "updates", "epoch", epoch * len(y), epoch)
 
 
-def _is_plain(job: Job, model: Any) -> bool:
-    """Whether this is the perceptron of the convergence theorem."""
-    return job.learner == "Perceptron" and model.learning_rate == "constant" and model.keep == "last"
+def _trace_epochs(X: NDArray, y: NDArray, job: Job, model: Any, states: _States) -> tuple[Trace, _End]:
+    """Trace the plain perceptron over the rows in turn, in so many epochs; the run with its proof, and how it ended."""
+    proof = _trace(X, y, model, "cyclic", job.updates)
+    epoch = 1 + np.cumsum(np.diff(proof.example, prepend=-1) <= 0)  # of each update; a row comes once in each
+    within = int(np.count_nonzero(epoch <= job.epochs))
+    if within < proof.updates:
+        proof = _trace(X, y, model, "cyclic", within)
+    last, count = int(epoch[within - 1]), len(y)
+    states.add_trace(proof)
+    if within == job.updates:
+        return proof, _End("updates", "update", (last - 1) * count + int(proof.example[-1]) + 1, last)
+    if last == job.epochs:
+        return proof, _End("epochs", "update", last * count, last)
+    return proof, _End("converged", "update", (last + 1) * count, last + 1)
 
 
 def _proof(X: NDArray, y: NDArray, job: Job, model: Any, states: _States, ended: _End) -> Trace | None:
-    """The same run, with its proof."""
-    rows = [i for i in states.example if i is not None]
-    if not rows:
-        return None
+    """The run of the plain perceptron that was recorded, with its proof; None if rounding made it another run."""
+    visits = Visits(np.arange(len(y)), job.order, generator(job.seed))
+    order = np.concatenate([visits.epoch() for _ in range(ended.epochs)] + [np.arange(len(y))]).tolist()
+    proof = _trace(X, y, model, order, len(states.example))
+    return proof if proof.example.tolist() == states.example else None
+
+
+def _trace(X: NDArray, y: NDArray, model: Any, order: str | list[int], updates: int) -> Trace:
+    """The trace of a perceptron with the parameters of this one."""
     constant = float(model.intercept_scaling) if model.fit_intercept else 0.0
-    order: Any = "cyclic"
-    if job.order != "cyclic":
-        visits = Visits(np.arange(len(y)), job.order, generator(job.seed))
-        order = np.concatenate([visits.epoch() for _ in range(ended.epochs)] + [np.arange(len(y))]).tolist()
-    options: dict[str, Any] = {
-        "constant": constant, "delta": float(model.margin), "rate": float(model.eta0), "order": order,
-        "max_updates": len(rows),
-    }  # fmt: skip
+    run = partial(
+        trace, X, y, constant=constant, delta=float(model.margin), rate=float(model.eta0), order=order, max_updates=updates
+    )
     try:
-        return trace(X, y, **options)
+        return run()
     except NotSeparable:
-        return trace(X, y, separator=np.eye(1, 2 + (constant != 0))[0], **options)  # any vector; none has a margin above 0
+        return run(separator=np.eye(1, 2 + (constant != 0))[0])  # any vector; none has a margin above 0
 
 
 def warm(name: str) -> None:

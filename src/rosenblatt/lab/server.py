@@ -53,7 +53,7 @@ def serve_lab(
         If it cannot listen there.
     """
     if not is_loopback(host):
-        hint = "from another machine, ssh -L 8100:127.0.0.1:8100 MACHINE brings the lab there"
+        hint = "ssh -L 8100:127.0.0.1:8100 MACHINE, on another machine, brings the lab there"
         raise InvalidParameter("host", host, "an address of this machine alone: 127.0.0.1, ::1 or localhost", hint=hint)
     with (
         _listening(host, port) as listener,

@@ -180,7 +180,7 @@ async function watchCompiling() {
       return;
     }
     const done = state.compiled.length;
-    byId("compiling").textContent = done < state.total ? `Compiling learners: ${done} of ${state.total}. The first run of one that is not ready takes a few seconds.` : "";
+    byId("compiling").textContent = done < state.total ? `Compiling learners: ${done} of ${state.total}` : "";
     if (done >= state.total) return;
     await new Promise((resolve) => { setTimeout(resolve, 500); });
   }

@@ -236,7 +236,7 @@ function fieldValue(field, input) {
 // A grid of scores as a picture: two tints, and the edges between them
 
 function gridPicture(packed) {
-  const scores = Int8Array.from(atob(packed), (letter) => (letter.charCodeAt(0) << 24) >> 24);
+  const scores = new Int16Array(Uint8Array.from(atob(packed), (letter) => letter.charCodeAt(0)).buffer);
   const size = Math.round(Math.sqrt(scores.length));
   const score = (column, row) => scores[row * size + column];
   const fine = 4; // pixels from one score to the next
