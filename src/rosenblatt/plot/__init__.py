@@ -2,12 +2,12 @@
 
 from rosenblatt.plot.functions import losses, steps, subgradient
 from rosenblatt.plot.learners import boundary, history, learning_curve, mixing, passes, progress, regret
+from rosenblatt.plot.linear_models import confidence, weights
 from rosenblatt.plot.networks import network, neuron
 from rosenblatt.plot.structures import confusions, tree
 from rosenblatt.plot.theory import growth, lengths, proof, smoothing
 from rosenblatt.plot.two_classes import cone, margin, separability, separators, soft_margin
 from rosenblatt.plot.vectors import hull, intercept, projection, update, update_steps
-from rosenblatt.plot.weights import confidence, weights
 
 __all__ = [
     "boundary",
