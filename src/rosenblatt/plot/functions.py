@@ -82,8 +82,6 @@ def steps(rules: Mapping[str, Any], length: float = 1.0, ax: Axes | None = None)
 
     Examples
     --------
-    >>> import matplotlib
-    >>> matplotlib.use("agg")
     >>> from rosenblatt.rules import PA1, Perceptron
     >>> ax = steps({"perceptron": Perceptron(0.0, 1.0), "PA": PA1(float("inf"))}, length=2.0)
     >>> ax.get_title(), float(ax.lines[1].get_ydata()[0])  # (1 − m)/2 for m = −2
@@ -141,8 +139,6 @@ def subgradient(
 
     Examples
     --------
-    >>> import matplotlib
-    >>> matplotlib.use("agg")
     >>> subgradient(0).get_title()
     'f(x) = max(−x, 0): every c from −1 to 0 is a subgradient at 0'
     >>> subgradient(2).get_title()

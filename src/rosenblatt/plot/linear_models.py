@@ -37,8 +37,6 @@ def weights(path: ArrayLike, names: Sequence[str] = (), ax: Axes | None = None) 
 
     Examples
     --------
-    >>> import matplotlib
-    >>> matplotlib.use("agg")
     >>> ax = weights([[1, 1, 1], [2, 1, 2], [4, 1, 0]], names=["rain"])
     >>> ax.get_title(), [text.get_text() for text in ax.texts]
     ('3 weights, 2 updates', ['rain: 4'])
@@ -89,8 +87,6 @@ def confidence(w: ArrayLike, covariance: ArrayLike, ax: Axes | None = None) -> A
 
     Examples
     --------
-    >>> import matplotlib
-    >>> matplotlib.use("agg")
     >>> confidence([1, 2], [0.25, 0.01]).get_title()
     'standard deviations from 0.1 to 0.5'
     """

@@ -52,8 +52,6 @@ def margin(X: MatrixLike, y: ArrayLike, *, intercept: bool = True, ax: Axes | No
 
     Examples
     --------
-    >>> import matplotlib
-    >>> matplotlib.use("agg")
     >>> margin([[0, 0], [0, 1], [2, 0], [3, 2]], ["no", "no", "yes", "yes"]).get_title()
     'γ = 1, 2 support vectors'
     """
@@ -101,8 +99,6 @@ def separability(X: MatrixLike, y: ArrayLike, *, intercept: bool = True, ax: Axe
 
     Examples
     --------
-    >>> import matplotlib
-    >>> matplotlib.use("agg")
     >>> square = [[0, 0], [0, 1], [1, 0], [1, 1]]
     >>> separability(square, [0, 0, 0, 1]).get_title()
     'separable: γ = 0.3536'
@@ -167,8 +163,6 @@ def separators(X: MatrixLike, y: ArrayLike, lines: Mapping[str, Any], ax: Axes |
 
     Examples
     --------
-    >>> import matplotlib
-    >>> matplotlib.use("agg")
     >>> ax = separators([[0, 0], [2, 0]], [-1, 1], {"middle": ([1, 0], -1), "tilted": ([1, 1], -1)})
     >>> [text.get_text() for text in ax.get_legend().get_texts()[2:]]
     ['middle: margin 1', 'tilted: margin 0.707']
@@ -226,8 +220,6 @@ def soft_margin(X: MatrixLike, y: ArrayLike, C: float = 1.0, ax: Axes | None = N
 
     Examples
     --------
-    >>> import matplotlib
-    >>> matplotlib.use("agg")
     >>> soft_margin([[0, 0], [2, 0], [3, 0], [5, 0]], [-1, 1, -1, 1], C=0.25).get_title()
     'C = 0.25: 1/‖w‖ = 2.5, slack Σξ = 2.4'
     """
@@ -282,8 +274,6 @@ def cone(w: ArrayLike, X: MatrixLike, y: ArrayLike, *, sigma: float = 0.1, ax: A
 
     Examples
     --------
-    >>> import matplotlib
-    >>> matplotlib.use("agg")
     >>> cone([0, 1], [[3, 1], [0, 2], [1, -2]], [-1, 1, 1], sigma=0.5).get_title()
     'σ = 0.5: 1 of 3 rows near the line, 1 far mistake'
     """
