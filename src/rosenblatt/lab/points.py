@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from rosenblatt.data.tables import Table
 from rosenblatt.data.tables.schema import ColumnError
-from rosenblatt.errors import InvalidData
+from rosenblatt.errors import InvalidData, RosenblattError
 from rosenblatt.lab.recording import check_points
 from rosenblatt.theory.hard import exponential
 
@@ -116,5 +116,9 @@ def parse_points(content: bytes) -> Points:
 
 def _fitted(path: str | Path, target: int | None) -> tuple[Table, list[Any]]:
     table = Table(target=target, scale="none")
-    batches = list(table.batches([str(path)]))
-    return table.fit(batches), batches
+    try:
+        batches = list(table.batches([str(path)]))
+        return table.fit(batches), batches
+    except RosenblattError as error:
+        error.settings = {}  # nothing about the reading can be set in the lab
+        raise
