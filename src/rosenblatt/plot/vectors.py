@@ -14,7 +14,7 @@ from rosenblatt.errors import InvalidData, InvalidParameter
 from rosenblatt.exact.reading import COUNT, MatrixLike, dense, numbers
 from rosenblatt.feasibility.first_order import VonNeumann
 from rosenblatt.feasibility.rows import row_lengths
-from rosenblatt.feasibility.search import Budget
+from rosenblatt.feasibility.search import Budget, plural
 from rosenblatt.plot import plane
 from rosenblatt.plot.canvas import BLUE, COLOURS, GREEN, GREY, MARKERS, STYLES, VERMILION, Colour, new_axes
 from rosenblatt.plot.plane import at, number, read_pair
@@ -347,7 +347,7 @@ def hull(A: MatrixLike, *, steps: int = 20, away: bool = False, ax: Axes | None 
         ax.annotate("p", at(path[-1] / 2), (0, -14), textcoords="offset points", color=GREEN, fontsize=12, ha="center")
     plane.origin(ax)
     ending = "p separates the rows" if solved else "p does not separate the rows"
-    ax.set_title(f"After {len(path)} step{'s' * (len(path) > 1)} {ending}: ‖p‖ = {np.hypot(*path[-1]):.4g}")
+    ax.set_title(f"After {plural(len(path), 'step')} {ending}: ‖p‖ = {np.hypot(*path[-1]):.4g}")
     plane.keep_angles(ax, frame)
     plane.legend_below(ax, 2)
     return ax
