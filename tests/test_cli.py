@@ -434,6 +434,7 @@ EVERY_RESULT = (
     "convert rows.svm - --to svmlight", "tag tag.model words --columns form,tag",
     "tag tag.model --test words --columns form,tag --json",
     "certify rows.svm", "feasible matrix", "trace", "trace --json", "doctor",
+    "count code.py::total", "count code.py::total --json",
     "serve served --check", "serve served --check --json", "backup served copy",
     "token add folder --scope predict", "token list folder", "token list folder --json",
 )  # fmt: skip
@@ -446,6 +447,7 @@ def every_input(tmp_path, monkeypatch):
     Path("rows.svm").write_text("1 1:1\n-1 2:1\n" * 3)
     Path("words").write_text("a X\nb Y\n\n")
     Path("matrix").write_text("1 0\n0 1\n")
+    Path("code.py").write_text("def total(numbers):\n    return numbers[0] + 1\n")
     with Log(Path("served")) as log:
         log.begin_writing()
     assert ran("train rows.svm -q").code == 0

@@ -46,6 +46,21 @@ def test_every_figure_is_shown_by_the_page_that_draws_it():
     assert {path.name for path in FIGURES.iterdir()} == {name for page in PAGES for name in shown_figures(page)}
 
 
+# Pages of text, tables and commands, which speak of nothing that could be drawn.
+NOTHING_TO_SEE = {
+    "CONTRIBUTING.md", "docs/benchmarks.md", "docs/start.md", "docs/design/changes.md", "docs/design/contributing.md",
+    "docs/design/laws.md", "docs/guides/scikit_learn.md", "docs/guides/vowpal_wabbit.md", "docs/howto/command_line.md",
+    "docs/howto/gpu.md", "docs/howto/questions.md", "docs/howto/saving.md", "docs/howto/svmlight.md", "docs/howto/tables.md",
+    "docs/theory/corrections.md",
+}  # fmt: skip
+
+
+def test_pages_that_speak_of_something_visible_show_it():
+    without = {page_name(page) for page in PAGES if "![" not in page.read_text(encoding="utf-8")}
+    lists = {page_name(page) for page in DOCS.glob("*/index.md")}
+    assert without - lists == NOTHING_TO_SEE
+
+
 @pytest.mark.parametrize("page", PAGES, ids=page_name)
 def test_links_lead_somewhere(page):
     text = page.read_text(encoding="utf-8")

@@ -111,7 +111,7 @@ def line(ax: Axes, w: NDArray, b: float, frame: Frame, colour: Colour, dashes: s
     ax.plot(*(middle[:, None] + np.outer(along, [-far, far])), dashes, color=colour, linewidth=1.8, label=name, zorder=2)
 
 
-def weights(ax: Axes, w: NDArray, frame: Frame, colour: Colour, dashes: str, labels: tuple[str, str]) -> None:
+def weight_arrow(ax: Axes, w: NDArray, frame: Frame, colour: Colour, dashes: str, labels: tuple[str, str]) -> None:
     """Draw w and the line through the origin that it is at right angles to, with the right angle; nothing for zero."""
     if w.any():
         line(ax, w, 0.0, frame, colour, dashes, labels[1])

@@ -301,7 +301,7 @@ def cone(w: ArrayLike, X: MatrixLike, y: ArrayLike, *, sigma: float = 0.1, ax: A
     for side, name in ((along, "|cos(w, x)| < σ"), (-along, None)):
         edges = far * np.array([np.zeros(2), side + tilt * unit, side - tilt * unit])
         ax.fill(*edges.T, color=GREY, alpha=0.2, linewidth=0, zorder=0, label=name)
-    plane.weights(ax, unit * 0.3 * (frame[1] - frame[0]), frame, "black", "-", ("w", "the line of w"))
+    plane.weight_arrow(ax, unit * 0.3 * (frame[1] - frame[0]), frame, "black", "-", ("w", "the line of w"))
     plane.scatter_classes(ax, points, signs, classes)
     plane.ring(ax, points[wrong], "far mistake")
     mistakes = plural(int(wrong.sum()), "far mistake")

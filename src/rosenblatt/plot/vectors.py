@@ -153,10 +153,10 @@ class _Update(NamedTuple):
         return ("x", "w + x") if self.y > 0 else ("−x", "w − x")
 
     def draw_old(self, ax: Axes) -> None:
-        plane.weights(ax, self.w, self.frame, BLUE, "--", ("w", "the line of w"))
+        plane.weight_arrow(ax, self.w, self.frame, BLUE, "--", ("w", "the line of w"))
 
     def draw_new(self, ax: Axes) -> None:
-        plane.weights(ax, self.after, self.frame, GREEN, "-", (self.names[1], "the line of the new weights"))
+        plane.weight_arrow(ax, self.after, self.frame, GREEN, "-", (self.names[1], "the line of the new weights"))
 
     def draw_point(self, ax: Axes) -> None:
         ax.plot(*self.x, MARKERS[int(self.y > 0)], color=VERMILION, markersize=10, markeredgewidth=2.5, zorder=5)
@@ -343,7 +343,7 @@ def hull(A: MatrixLike, *, steps: int = 20, away: bool = False, ax: Axes | None 
     ax.plot(*path.T, "o-", color=VERMILION, linewidth=1.3, markersize=3.5, zorder=5, label="p, step by step")
     frame = (-1.25, 1.25, -1.25, 1.25)
     if solved:
-        plane.weights(ax, path[-1], frame, GREEN, "-", ("", "the line of p"))
+        plane.weight_arrow(ax, path[-1], frame, GREEN, "-", ("", "the line of p"))
         ax.annotate("p", at(path[-1] / 2), (0, -14), textcoords="offset points", color=GREEN, fontsize=12, ha="center")
     plane.origin(ax)
     ending = "p separates the rows" if solved else "p does not separate the rows"
