@@ -460,6 +460,12 @@ def test_the_command_refuses_what_it_cannot_do(capsys, options, message):
     assert message in capsys.readouterr().err
 
 
+def test_the_command_advises_no_option_that_it_does_not_have(capsys, tmp_path):
+    (tmp_path / "p.csv").write_text("x,y,label\n1,,n\n3,4,p\n")
+    assert main(["lab", "--no-open", str(tmp_path / "p.csv")]) == 3
+    assert capsys.readouterr().err.endswith("p.csv, line 2, column 'y': the value is missing\n")
+
+
 def test_the_browser_is_opened_unless_told_otherwise(monkeypatch):
     opened = []
     monkeypatch.setattr("webbrowser.open", opened.append)

@@ -286,6 +286,8 @@ def test_points_come_from_a_file_and_go_to_one(opened):
     bad = {"name": "x.csv", "mimeType": "text/csv", "buffer": b"a,b,label\n1,2,0\n3,q,1\n"}
     page.set_input_files("#file", bad)
     expect(page.locator("#problem")).to_contain_text("the table must have two columns of numbers")
+    page.set_input_files("#file", {**bad, "buffer": b"a,b,label\n1,2,x\n3,,y\n"})
+    expect(page.locator("#problem")).to_have_text("line 3: the value is missing")
     assert len(page.evaluate("points")) == 3
 
 

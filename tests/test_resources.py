@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 
 from rosenblatt import plot
+from rosenblatt.cli.count import Measure
 from rosenblatt.counting import Resources, growth, measure_resources
+from rosenblatt.counting.growth_rates import MEASURES
 
 SIZES = range(8, 65, 8)
 
@@ -138,3 +140,7 @@ def test_the_plot_names_what_it_draws():
     assert plot.growth(found).get_ylabel() == "operations"
     assert plot.growth(found.memory).get_ylabel() == "bytes"
     assert plot.growth(growth(running_sum, SIZES, make=falling, measure="flops")).get_ylabel() == "flops"
+
+
+def test_the_command_offers_every_measure_and_no_other():
+    assert {*Measure} == {*MEASURES}
