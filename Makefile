@@ -37,7 +37,7 @@ kill-server: .venv/test
 kill-cluster: .venv/test
 	$(BIN)/python -m bench.cluster_kill $(ARGS)
 
-figures: .venv/plot
+figures: .venv/test
 	$(BIN)/python -m docs.pages $(ARGS)
 
 docs: .venv/docs

@@ -89,9 +89,12 @@ def main(names: list[str]) -> None:
     import matplotlib
 
     matplotlib.use("Agg")
-    wanted = {Path(name).stem for name in names}
-    for page in PAGES:
-        if shown_figures(page) and (not wanted or page.stem in wanted):
+    wanted, drawn = {Path(name).stem for name in names}, [page for page in PAGES if shown_figures(page)]
+    unknown = wanted - {page.stem for page in drawn}
+    if unknown:
+        sys.exit(f"no page that shows its figures is called {', '.join(sorted(unknown))}")
+    for page in drawn:
+        if not wanted or page.stem in wanted:
             draw_figures(page, FIGURES)
 
 

@@ -116,3 +116,13 @@ def test_refusals_say_what_to_do():
         length_bound([[1.0, 0], [1.0, 1e-13]], [1, 1], constant=0)
     with pytest.raises(InvalidParameter, match="spreads must be a number > 0"):
         bounds.boundedness(1.0, [1.0, 0.0])
+
+
+@pytest.mark.parametrize("start", [[1, 2], [1, 2, np.nan], "start"])
+def test_a_start_has_a_weight_for_each_feature_and_the_constant(start):
+    with pytest.raises(InvalidParameter, match="start must be 3 finite numbers"):
+        length_bound([[0, 1], [1, 0]], [1, -1], start=start)
+
+
+def test_rows_whose_squares_overflow_are_bounded():
+    assert length_bound([[1e200, 0], [0, 1e200]], [1, -1], constant=0).radius == pytest.approx(1e200)

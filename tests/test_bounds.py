@@ -123,6 +123,8 @@ def test_what_is_no_number_is_named():
         bounds.novikoff(1.0, margin)
     with pytest.raises(TypeError, match=r"radius must be a number; got \["):
         bounds.novikoff([[1.0]], 1.0)
+    with pytest.raises(TypeError, match=r"radius must be a number; got 'x'$"):
+        bounds.novikoff("x", 1.0)
 
 
 def test_too_near_to_count_or_too_far_is_a_number_all_the_same():

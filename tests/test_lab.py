@@ -260,6 +260,8 @@ def test_points_are_read_from_a_table(text, axes, labels, signs):
         ("a,b,label\n1,2,0\n4,5,0\n", "the label must have two values; it has 1"),
         ("a,b,label\n1,2,0\n4,5,1\n6,7,2\n", "the label must have two values; it has 3"),
         ("a,b,label\n" + "1,2,0\n4,5,1\n" * 251, "points must be at most 500; got 502"),
+        ("a,b,label\n1,2e6,0\n4,5,1\n", "coordinates must be numbers from -1e.06 to 1e.06"),
+        ("a,b,label\n1,,0\n4,5,1\n", "line 2, column 'b': the value is missing"),
         ("", "there are no rows"),
     ],
 )
@@ -302,6 +304,9 @@ def test_every_learner_can_be_warmed():
         (b'{"points": [[1, 2]]}', "points must be a list of triples"),
         (b'{"points": [[1, 2, true]]}', "points must be a list of triples"),
         (b'{"points": [], "box": [1, 0, 0, 1]}', "box must be four numbers"),
+        (b'{"points": [], "box": [-Infinity, Infinity, 0, 1]}', "box must be four numbers"),
+        (b'{"points": [], "box": [0, 1' + b"0" * 400 + b", 0, 1]}", "box must be four numbers"),
+        (b'{"points": [], "seed": 1' + b"0" * 400 + b"}", "seed must be a value of type int"),
         (b'{"points": [], "learner": 3}', "learner must be a value of type str"),
         (b'{"points": [], "epochs": 2.5}', "epochs must be a value of type int"),
         (b'{"points": [], "path": "/"}', "request must be one of points, box, learner"),
@@ -310,6 +315,12 @@ def test_every_learner_can_be_warmed():
 def test_malformed_requests_are_refused(body, message):
     with pytest.raises((InvalidParameter, InvalidData), match=re.escape(message)):
         parse_run(body)
+
+
+def test_a_coordinate_of_any_number_of_digits_is_refused_as_too_large():
+    request = parse_run(b'{"points": [[1' + b"0" * 400 + b", 0, 1], [0, 0, -1]]}")
+    with pytest.raises(InvalidData, match="coordinates must be numbers from"):
+        record(**request)
 
 
 class LabProcess:

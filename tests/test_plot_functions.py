@@ -73,3 +73,17 @@ def test_steps_are_those_of_the_rules():
         plot.steps({})
     with pytest.raises(InvalidParameter, match="length"):
         plot.steps(rules, length=0)
+
+
+def test_a_steep_step_is_one_line_and_a_rule_that_stops_at_once_is_two():
+    ax = plot.steps({"PA": PA1(float("inf")), "perceptron": Perceptron(0.0, 1.0)}, length=0.01)
+    steep, stopping = (line.get_ydata() for line in ax.lines[:2])
+    assert not np.isnan(steep).any()
+    assert np.isnan(stopping).sum() == 1
+
+
+def test_names_of_steep_lines_are_beside_the_frame():
+    ax = plot.subgradient(0, slopes=[-50, 50], lines=[(0, 1)])
+    ax.figure.draw_without_rendering()  # names far away would leave no room for the Axes, of which matplotlib warns
+    low, high = ax.get_ylim()
+    assert all(low <= text.xy[1] <= high for text in ax.texts)

@@ -110,7 +110,18 @@ def test_separators_have_their_margins_or_their_mistakes():
         assert np.column_stack(line.get_data()) @ w + b == pytest.approx([0, 0], abs=1e-8)
 
 
-@pytest.mark.parametrize("lines", [{}, {"a": 3}, {"a": ([0, 0], 1)}, {"a": ([1, 2, 3], 1)}, {"a": Perceptron()}])
+@pytest.mark.parametrize(
+    "lines",
+    [
+        {},
+        {"a": 3},
+        {"a": ([0, 0], 1)},
+        {"a": ([1, 2, 3], 1)},
+        {"a": ([1, 2], np.nan)},
+        {"a": (["x", 2], 1)},
+        {"a": Perceptron()},
+    ],
+)
 def test_separators_are_lines(lines):
     with pytest.raises(InvalidParameter) as refusal:
         plot.separators(HALF, [1, 1, -1, -1], lines)
@@ -148,3 +159,12 @@ def test_rows_are_of_the_plane_and_the_price_is_positive():
             draw(np.ones((2, 3)), [1, -1])
     with pytest.raises(InvalidParameter, match="C"):
         plot.soft_margin(XOR, [0, 0, 1, 1], C=0)
+
+
+def test_rows_whose_best_weights_are_zero_have_no_band():
+    with pytest.raises(InvalidData, match="least at w = 0 for these rows and C = 2"):
+        plot.soft_margin([[0, 0], [1, 1], [0, 1], [1, 0]], [-1, -1, 1, 1], C=2)
+
+
+def test_one_support_vector_is_one():
+    assert plot.margin([[3, 4]], [1], intercept=False).get_title() == "γ = 5, 1 support vector"

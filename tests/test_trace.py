@@ -293,3 +293,9 @@ def test_a_run_in_a_line():
     assert str(trace(SPAM, SPAM_Y)) == "4 updates, converged; at most 15 by R = 2.236, γ = 0.5774"
     run = trace(*XOR, separator=[1.0, 1.0, -0.5], max_updates=5)
     assert str(run).startswith("5 updates, not converged; at most inf")
+
+
+@pytest.mark.parametrize("gamma", [np.nan, np.inf, "wide"])
+def test_a_claimed_margin_is_a_number(gamma):
+    with pytest.raises((ValueError, TypeError), match="gamma must be a number"):
+        trace([[1, 2], [-1, -1]], [1, -1], gamma=gamma)

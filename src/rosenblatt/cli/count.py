@@ -67,7 +67,7 @@ def count(
 ) -> int:  # fmt: skip
     """Count the operations of a Python function at several sizes, and name the law of their growth.
 
-    It runs the code of the file, as python FILE.py would, and the function at each size: use it only on code that you
+    It runs the code of the file, as importing it would, and the function at each size: use it only on code that you
     trust. What the code prints goes to standard error.
 
     Exit code 0: a law of growth fits the counts. 1: none does at these sizes; try more, or larger ones.
@@ -139,7 +139,8 @@ def parse_kinds(text: str) -> list[Callable[[int], Any]]:
         "vector": lambda n: np.arange(1.0, n + 1),
         "matrix": lambda n: np.arange(1.0, n * n + 1).reshape(n, n),
     }
-    return [known[kind] if kind in known else _constant(kind, text, ", ".join(known)) for kind in text.split(",")]
+    kinds = [kind.strip() for kind in text.split(",")]
+    return [known[kind] if kind in known else _constant(kind, text, ", ".join(known)) for kind in kinds]
 
 
 def _constant(kind: str, text: str, known: str) -> Callable[[int], Any]:

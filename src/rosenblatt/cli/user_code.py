@@ -1,4 +1,4 @@
-"""Functions in a Python file of the user, run as `python FILE.py` would, with errors that show their place in the file."""
+"""Functions in a Python file of the user, run as importing it would, with errors that show their place in the file."""
 
 from __future__ import annotations
 

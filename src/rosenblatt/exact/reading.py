@@ -39,7 +39,8 @@ class Quantity(NamedTuple):
         try:
             number = float(value)  # type: ignore[arg-type]  # that is the question
         except (TypeError, ValueError):
-            hint = "take its `lower`" if hasattr(value, "lower") and hasattr(value, "upper") else self.advice
+            is_interval = hasattr(value, "lower") and not isinstance(value, str | bytes)
+            hint = "take its `lower`" if is_interval else self.advice
             raise InvalidParameterType(name, value, "a number", hint=hint) from None
         above = number > self.low or (number == self.low and not self.open_low)
         below = number < self.high or (number == self.high and not self.open_high)

@@ -20,6 +20,7 @@ from rosenblatt.exact.certificates import Certificate
 from rosenblatt.exact.dyadic import about, dot, fractions
 from rosenblatt.feasibility.cones import Cone, Intersection, Polyhedral, SecondOrder, Semidefinite
 from rosenblatt.feasibility.programs import inexact, read_vector
+from rosenblatt.feasibility.search import plural
 from rosenblatt.feasibility.self_dual import Lorentz, Orthant, PositiveSemidefinite, SelfDual, Vector
 
 Multipliers = tuple[Vector, ...]  # one vector for each part of the program
@@ -225,7 +226,8 @@ class ConicSolution:
         return self.certificate is not None and self.certificate.verify(ConicProgram.of(c, cone))
 
     def __str__(self) -> str:
-        work = f"{self.method}, {self.n_rounds} systems, {self.n_cuts} cuts, {self.n_updates:,} updates"
+        counts = {"system": self.n_rounds, "cut": self.n_cuts, "update": self.n_updates}
+        work = ", ".join([self.method, *(plural(number, noun) for noun, number in counts.items())])
         bracket = f"[{self.lower:.10g}, {self.upper:.10g}]"
         if self.status == "optimal":
             return f"optimal: the least value is in {bracket}, proved exactly ({work})"

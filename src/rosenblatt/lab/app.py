@@ -41,6 +41,7 @@ RULES = {
     "/run": {"POST": Rule(None, {wire.JSON.encode(): _SHORT_BODY})},
     "/points": {"POST": Rule(None, {b"text/csv": _SHORT_BODY})},
 }
+_FARTHEST = 1000 * recording.LARGEST  # that the page can show, all points in a corner of it
 _JOB = {"learner": str, "settings": dict, "order": str, "epochs": int, "updates": int, "seed": int}
 
 
@@ -146,7 +147,7 @@ def parse_run(body: bytes) -> dict[str, Any]:
         For anything else.
     """
     try:
-        asked = json.loads(body)
+        asked = json.loads(body, parse_int=_whole_number)
     except (ValueError, RecursionError) as error:
         raise FormatError(f"the body is not JSON: {error}") from None
     if not isinstance(asked, dict):
@@ -154,8 +155,12 @@ def parse_run(body: bytes) -> dict[str, Any]:
     points, box = asked.pop("points", None), asked.pop("box", [-1, 1, -1, 1])
     if not isinstance(points, list) or not all(_are_numbers(point, 3) for point in points):
         raise InvalidParameter("points", points, "a list of triples: two coordinates and a class, -1 or 1")
-    if not _are_numbers(box, 4) or not (box[0] < box[1] and box[2] < box[3]):
-        raise InvalidParameter("box", box, "four numbers: from x, to x, from y, to y")
+    if not _are_numbers(box, 4) or not (
+        -_FARTHEST <= box[0] < box[1] <= _FARTHEST and -_FARTHEST <= box[2] < box[3] <= _FARTHEST
+    ):
+        raise InvalidParameter(
+            "box", box, f"four numbers: from x, to x, from y, to y, between {-_FARTHEST:g} and {_FARTHEST:g}"
+        )
     for name, value in asked.items():
         if name not in _JOB:
             raise InvalidParameter("request", name, f"one of points, box, {', '.join(_JOB)}")
@@ -189,6 +194,11 @@ def _packed(grid: NDArray) -> str:
     largest = float(np.abs(grid).max()) or 1.0
     scaled = np.ceil(np.abs(grid / largest) * (2**15 - 1)) * np.sign(grid)
     return base64.b64encode(scaled.astype("<i2").tobytes()).decode()
+
+
+def _whole_number(digits: str) -> int | float:
+    """A whole number; as a float, which may be infinite, if it is too long for any that the lab takes."""
+    return int(digits) if len(digits) <= 20 else float(digits)
 
 
 def _are_numbers(values: object, count: int) -> bool:

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from rosenblatt.data.tables import Table
 from rosenblatt.data.tables.schema import ColumnError
-from rosenblatt.errors import InvalidData, LimitExceeded
-from rosenblatt.lab.recording import MOST_POINTS
+from rosenblatt.errors import InvalidData, RosenblattError
+from rosenblatt.lab.recording import check_points
 from rosenblatt.theory.hard import exponential
 
 
@@ -84,7 +84,8 @@ def read_points(path: str | Path) -> Points:
     Raises
     ------
     InvalidData
-        If there are other than two columns of numbers, or other than two labels; `LimitExceeded` for too many rows.
+        If there are other than two columns of numbers, or other than two labels, or coordinates are too large;
+        `LimitExceeded` for too many rows.
     """
     try:
         table, batches = _fitted(path, None)
@@ -93,19 +94,16 @@ def read_points(path: str | Path) -> Points:
     kinds = {name: kind for name, kind in table.kinds.items() if kind != "target"}
     if sorted(kinds.values()) != ["number", "number"]:
         said = ", ".join(f"{name} ({kind})" for name, kind in list(kinds.items())[:8])
-        raise InvalidData(f"the table must have two columns of numbers beside the label; it has {said}")
+        raise InvalidData(f"the table must have two columns of numbers beside the label; it has {said}", path=path)
     chunk = table.chunk(table.concatenate(batches))
-    y = np.asarray(chunk.y)
-    if len(y) > MOST_POINTS:
-        raise LimitExceeded("points", len(y), MOST_POINTS, hint="take some of the rows")
-    labels, numbers = np.unique(y, return_inverse=True)
+    labels, numbers = np.unique(np.asarray(chunk.y), return_inverse=True)
     if len(labels) != 2:
         said = ", ".join(map(str, labels[:8].tolist()))
-        raise InvalidData(f"the label must have two values; it has {len(labels)}: {said}")
+        raise InvalidData(f"the label must have two values; it has {len(labels)}: {said}", path=path)
     texts = [f"{label:g}" if isinstance(label, float) else str(label) for label in labels.tolist()]
     one, other = kinds
-    X = np.asarray(chunk.X.toarray() if hasattr(chunk.X, "toarray") else chunk.X, dtype=float)
-    return Points(Path(path).name, X, 2 * numbers - 1, axes=(one, other), labels=(texts[0], texts[1]))
+    X, y = check_points(chunk.X.toarray() if hasattr(chunk.X, "toarray") else chunk.X, 2 * numbers - 1)
+    return Points(Path(path).name, X, y, axes=(one, other), labels=(texts[0], texts[1]))
 
 
 def parse_points(content: bytes) -> Points:
@@ -118,5 +116,9 @@ def parse_points(content: bytes) -> Points:
 
 def _fitted(path: str | Path, target: int | None) -> tuple[Table, list[Any]]:
     table = Table(target=target, scale="none")
-    batches = list(table.batches([str(path)]))
-    return table.fit(batches), batches
+    try:
+        batches = list(table.batches([str(path)]))
+        return table.fit(batches), batches
+    except RosenblattError as error:
+        error.settings = {}  # nothing about the reading can be set in the lab
+        raise

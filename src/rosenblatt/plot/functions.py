@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rosenblatt.errors import InvalidParameter
-from rosenblatt.exact.reading import NUMBER, Quantity
+from rosenblatt.exact.reading import NUMBER, POSITIVE
 from rosenblatt.losses import hinge, log, perceptron, zero_one
 from rosenblatt.plot.canvas import BLUE, COLOURS, GREEN, GREY, STYLES, VERMILION, Colour, label_end, new_axes, spread
 from rosenblatt.plot.plane import number
@@ -17,8 +17,6 @@ from rosenblatt.rules import step
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-_POSITIVE = Quantity(0, open_low=True)
 
 
 def losses(ax: Axes | None = None) -> Axes:
@@ -82,8 +80,6 @@ def steps(rules: Mapping[str, Any], length: float = 1.0, ax: Axes | None = None)
 
     Examples
     --------
-    >>> import matplotlib
-    >>> matplotlib.use("agg")
     >>> from rosenblatt.rules import PA1, Perceptron
     >>> ax = steps({"perceptron": Perceptron(0.0, 1.0), "PA": PA1(float("inf"))}, length=2.0)
     >>> ax.get_title(), float(ax.lines[1].get_ydata()[0])  # (1 − m)/2 for m = −2
@@ -91,13 +87,13 @@ def steps(rules: Mapping[str, Any], length: float = 1.0, ax: Axes | None = None)
     """
     if not rules:
         raise InvalidParameter("rules", rules, "one rule or more, such as {'perceptron': rules.Perceptron(0.0, 1.0)}")
-    _POSITIVE.check("length", length)
+    POSITIVE.check("length", length)
     ax = ax or new_axes(figsize=(7.5, 5))
     margin = np.linspace(-2, 2, 801)
     found = np.array([[step(rule, float(m), float(length), 1, True) for m in margin] for rule in rules.values()])
     places = spread(found[:, 0], 0.06 * found.max())
     for k, (name, taus, height) in enumerate(zip(rules, found, places, strict=True)):
-        jumps = np.flatnonzero(np.abs(np.diff(taus)) > 0.1) + 1  # where a rule stops moving at once
+        jumps = np.flatnonzero(np.abs(np.diff(taus)) > 0.05 * np.ptp(taus)) + 1  # where a rule stops moving at once
         line, colour = np.insert([margin, taus], jumps, np.nan, axis=1), COLOURS[(k + 1) % len(COLOURS)]
         ax.plot(*line, STYLES[k % len(STYLES)], color=colour, linewidth=2.4, label=name)
         label_end(ax, name, (-2, height), colour, left=True)
@@ -141,8 +137,6 @@ def subgradient(
 
     Examples
     --------
-    >>> import matplotlib
-    >>> matplotlib.use("agg")
     >>> subgradient(0).get_title()
     'f(x) = max(−x, 0): every c from −1 to 0 is a subgradient at 0'
     >>> subgradient(2).get_title()
@@ -164,14 +158,15 @@ def subgradient(
     ax = ax or new_axes(figsize=(7.5, 5))
     x = x0 + np.linspace(-3, 3, 601)
     ax.plot(x, f(x), color=BLUE, linewidth=3.5, label="f", zorder=3)
-    below = [c for c in tried if least <= c <= most]
+    below, values = [c for c in tried if least <= c <= most], f(x)
+    lowest, highest = min([values.min(), *(height - 3 * abs(c) for c in below)]), values.max()
     for c in tried:
         belongs = least <= c <= most
         tangent = height + c * (x - x0)
         colour, dashes = (GREEN, "-") if belongs else (VERMILION, "--")
         ax.plot(x, tangent, dashes, color=colour, linewidth=1.8, label=f"c = {number(float(c))}", zorder=2)
         words = f"c = {number(float(c))}" + ("" if belongs else ", above f")
-        label_end(ax, words, (x[-1], tangent[-1]), colour)
+        label_end(ax, words, (x[-1], np.clip(tangent[-1], lowest, highest)), colour)
         if not belongs:
             ax.fill_between(x, f(x), tangent, where=tangent > f(x), color=VERMILION, alpha=0.15, linewidth=0)
     if below:
@@ -181,10 +176,8 @@ def subgradient(
     formula = "max(" + ", ".join(_line_text(slope, shift) for slope, shift in parts) + ")"
     said = f"every c from {number(least)} to {number(most)} is a" if least < most else f"{number(least)} is the only"
     ax.set_title(f"f(x) = {formula}: {said} subgradient at {number(x0)}")
-    values = f(x)
-    lowest = min([values.min(), *(height - 3 * abs(c) for c in below)])
-    room = 0.08 * (values.max() - lowest or 1.0)
-    ax.set(xlabel="x", ylabel="f(x)", xlim=(x[0], x[-1]), ylim=(lowest - room, values.max() + room))
+    room = 0.08 * (highest - lowest) or 1.0
+    ax.set(xlabel="x", ylabel="f(x)", xlim=(x[0], x[-1]), ylim=(lowest - room, highest + room))
     ax.spines[["top", "right"]].set_visible(False)
     return ax
 

@@ -259,8 +259,6 @@ def progress(runs: Mapping[str, Evaluation], ax: Axes | None = None) -> Axes:
 
     Examples
     --------
-    >>> import matplotlib
-    >>> matplotlib.use("agg")
     >>> from rosenblatt.online import OnlinePerceptron, progressive
     >>> run = progressive(OnlinePerceptron(), [({"sun": 1}, "yes"), ({"rain": 1}, "no")] * 4, every=2)
     >>> ax = progress({"perceptron": run})

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from rosenblatt.errors import InvalidData, InvalidParameter
+from rosenblatt.feasibility.search import plural
 from rosenblatt.plot import plane
 from rosenblatt.plot.canvas import BLUE, COLOURS, GREY, STYLES, label_end, new_axes, spread
 from rosenblatt.plot.plane import number, read_pair
@@ -37,8 +38,6 @@ def weights(path: ArrayLike, names: Sequence[str] = (), ax: Axes | None = None) 
 
     Examples
     --------
-    >>> import matplotlib
-    >>> matplotlib.use("agg")
     >>> ax = weights([[1, 1, 1], [2, 1, 2], [4, 1, 0]], names=["rain"])
     >>> ax.get_title(), [text.get_text() for text in ax.texts]
     ('3 weights, 2 updates', ['rain: 4'])
@@ -60,7 +59,7 @@ def weights(path: ArrayLike, names: Sequence[str] = (), ax: Axes | None = None) 
     for k, (name, weight, height) in enumerate(zip(names, last, places, strict=True)):
         words, colour = f"{name}: {number(weight)}", COLOURS[k % len(COLOURS)]
         label_end(ax, words, (len(values) - 1, height), colour)
-    ax.set_title(f"{values.shape[1]:,} weights, {len(values) - 1:,} update{'s' * (len(values) != 2)}")
+    ax.set_title(f"{plural(values.shape[1], 'weight')}, {plural(len(values) - 1, 'update')}")
     ax.set_xlabel("updates", fontsize=12)
     ax.set_ylabel("weight", fontsize=12)
     ax.set_xlim(0, max(updates[-1], 1))
@@ -89,8 +88,6 @@ def confidence(w: ArrayLike, covariance: ArrayLike, ax: Axes | None = None) -> A
 
     Examples
     --------
-    >>> import matplotlib
-    >>> matplotlib.use("agg")
     >>> confidence([1, 2], [0.25, 0.01]).get_title()
     'standard deviations from 0.1 to 0.5'
     """
@@ -98,10 +95,10 @@ def confidence(w: ArrayLike, covariance: ArrayLike, ax: Axes | None = None) -> A
     sigma = np.diag(sigma) if sigma.ndim == 1 else sigma
     if sigma.shape != (2, 2) or not np.isfinite(sigma).all() or not np.allclose(sigma, sigma.T):
         raise InvalidParameter("covariance", covariance, "two variances, or a symmetric matrix of two rows")
-    spread, axes = np.linalg.eigh(sigma)
-    if spread[0] <= 0:
+    variances, axes = np.linalg.eigh(sigma)
+    if variances[0] <= 0:
         raise InvalidParameter("covariance", covariance, "a matrix with positive eigenvalues")
-    deviations = np.sqrt(spread)
+    deviations = np.sqrt(variances)
     ax = ax or new_axes(figsize=(6, 6))
     turn = np.linspace(0, 2 * np.pi, 200)
     circle = np.array([np.cos(turn), np.sin(turn)])

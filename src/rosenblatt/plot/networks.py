@@ -69,8 +69,6 @@ def neuron(
 
     Examples
     --------
-    >>> import matplotlib
-    >>> matplotlib.use("agg")
     >>> from rosenblatt import Perceptron
     >>> clf = Perceptron().fit([[0, 0], [0, 1], [1, 0], [1, 1]], ["no", "no", "no", "yes"])
     >>> ax = neuron(clf, names=["rain", "wind"])

@@ -26,7 +26,10 @@ _SPACE = 0.15  # free on each side, in parts of the width
 
 def read_pair(name: str, values: ArrayLike, *, zero: bool = True) -> NDArray:
     """Return the two numbers; all 0 only where `zero` allows it."""
-    vector = np.asarray(values, dtype=np.float64)
+    try:
+        vector = np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError):
+        vector = np.empty(0)  # not numbers
     if vector.shape != (2,) or not np.isfinite(vector).all():
         raise InvalidParameter(name, values, "two finite numbers; the picture is of the plane")
     if not zero and not vector.any():

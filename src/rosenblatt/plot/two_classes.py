@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rosenblatt.errors import InvalidParameter
-from rosenblatt.exact.reading import MatrixLike, Quantity
+from rosenblatt.errors import InvalidData, InvalidParameter
+from rosenblatt.exact.reading import NUMBER, POSITIVE, MatrixLike, Quantity
 from rosenblatt.feasibility.rows import row_lengths
+from rosenblatt.feasibility.search import plural
 from rosenblatt.plot import plane
 from rosenblatt.plot.canvas import BLUE, COLOURS, GREY, STYLES, VERMILION, new_axes
 from rosenblatt.plot.plane import at, number, read_pair
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _SIGMA = Quantity(0, open_low=True, high=1)
-_POSITIVE = Quantity(0, open_low=True)
 
 
 def margin(X: MatrixLike, y: ArrayLike, *, intercept: bool = True, ax: Axes | None = None) -> Axes:
@@ -52,8 +52,6 @@ def margin(X: MatrixLike, y: ArrayLike, *, intercept: bool = True, ax: Axes | No
 
     Examples
     --------
-    >>> import matplotlib
-    >>> matplotlib.use("agg")
     >>> margin([[0, 0], [0, 1], [2, 0], [3, 2]], ["no", "no", "yes", "yes"]).get_title()
     'γ = 1, 2 support vectors'
     """
@@ -71,7 +69,7 @@ def margin(X: MatrixLike, y: ArrayLike, *, intercept: bool = True, ax: Axes | No
     plane.gauge(ax, middle, gamma * w, "γ")
     if not intercept:
         plane.origin(ax)
-    ax.set_title(f"γ = {gamma:.4g}, {len(support)} support vectors")
+    ax.set_title(f"γ = {gamma:.4g}, {plural(len(support), 'support vector')}")
     plane.keep_angles(ax, frame)
     plane.legend_below(ax)
     return ax
@@ -101,8 +99,6 @@ def separability(X: MatrixLike, y: ArrayLike, *, intercept: bool = True, ax: Axe
 
     Examples
     --------
-    >>> import matplotlib
-    >>> matplotlib.use("agg")
     >>> square = [[0, 0], [0, 1], [1, 0], [1, 1]]
     >>> separability(square, [0, 0, 0, 1]).get_title()
     'separable: γ = 0.3536'
@@ -167,8 +163,6 @@ def separators(X: MatrixLike, y: ArrayLike, lines: Mapping[str, Any], ax: Axes |
 
     Examples
     --------
-    >>> import matplotlib
-    >>> matplotlib.use("agg")
     >>> ax = separators([[0, 0], [2, 0]], [-1, 1], {"middle": ([1, 0], -1), "tilted": ([1, 1], -1)})
     >>> [text.get_text() for text in ax.get_legend().get_texts()[2:]]
     ['middle: margin 1', 'tilted: margin 0.707']
@@ -199,6 +193,7 @@ def _line_of(name: str, given: Any) -> tuple[NDArray, float]:
         w, b = given
     else:
         raise InvalidParameter(f"lines[{name!r}]", given, "(w, b), or a fitted linear classifier of two classes")
+    NUMBER.check(f"lines[{name!r}][1]", b)
     return read_pair(f"lines[{name!r}]", w, zero=False), float(b)
 
 
@@ -224,20 +219,28 @@ def soft_margin(X: MatrixLike, y: ArrayLike, C: float = 1.0, ax: Axes | None = N
     -------
     matplotlib Axes
 
+    Raises
+    ------
+    InvalidData
+        If the best w is 0, as for the four rows of XOR: it has no band.
+
     Examples
     --------
-    >>> import matplotlib
-    >>> matplotlib.use("agg")
     >>> soft_margin([[0, 0], [2, 0], [3, 0], [5, 0]], [-1, 1, -1, 1], C=0.25).get_title()
     'C = 0.25: 1/‖w‖ = 2.5, slack Σξ = 2.4'
     """
     from sklearn.svm import SVC
 
     points, signs, classes = plane.read_rows(X, y, "a band is")
-    _POSITIVE.check("C", C)
+    POSITIVE.check("C", C)
     solved = SVC(kernel="linear", C=C, tol=1e-8).fit(points, signs)
     w, b = solved.coef_[0], float(solved.intercept_[0])
     length = float(np.hypot(*w))
+    if length * row_lengths(points - points.mean(axis=0)).max() < 1e-6:
+        raise InvalidData(
+            f"½‖w‖² + C·Σξ is least at w = 0 for these rows and C = {C:g}, which has no line and no band",
+            hint="separability(X, y) draws how the classes lie",
+        )
     slack = np.maximum(0, 1 - signs * (points @ w + b))
     slack[slack < 1e-4] = 0  # what the solver leaves
     ax = ax or new_axes(figsize=(6.5, 6))
@@ -282,8 +285,6 @@ def cone(w: ArrayLike, X: MatrixLike, y: ArrayLike, *, sigma: float = 0.1, ax: A
 
     Examples
     --------
-    >>> import matplotlib
-    >>> matplotlib.use("agg")
     >>> cone([0, 1], [[3, 1], [0, 2], [1, -2]], [-1, 1, 1], sigma=0.5).get_title()
     'σ = 0.5: 1 of 3 rows near the line, 1 far mistake'
     """
@@ -303,7 +304,7 @@ def cone(w: ArrayLike, X: MatrixLike, y: ArrayLike, *, sigma: float = 0.1, ax: A
     plane.weight_arrow(ax, unit * 0.3 * (frame[1] - frame[0]), frame, "black", "-", ("w", "the line of w"))
     plane.scatter_classes(ax, points, signs, classes)
     plane.ring(ax, points[wrong], "far mistake")
-    mistakes = "1 far mistake" if wrong.sum() == 1 else f"{wrong.sum()} far mistakes"
+    mistakes = plural(int(wrong.sum()), "far mistake")
     ax.set_title(f"σ = {sigma:g}: {near.sum()} of {len(points)} rows near the line, {mistakes}")
     plane.keep_angles(ax, frame)
     plane.legend_below(ax)

@@ -14,7 +14,7 @@ from rosenblatt.errors import InvalidData, InvalidParameter
 from rosenblatt.exact.reading import COUNT, MatrixLike, dense, numbers
 from rosenblatt.feasibility.first_order import VonNeumann
 from rosenblatt.feasibility.rows import row_lengths
-from rosenblatt.feasibility.search import Budget
+from rosenblatt.feasibility.search import Budget, plural
 from rosenblatt.plot import plane
 from rosenblatt.plot.canvas import BLUE, COLOURS, GREEN, GREY, MARKERS, STYLES, VERMILION, Colour, new_axes
 from rosenblatt.plot.plane import at, number, read_pair
@@ -42,8 +42,6 @@ def projection(u: ArrayLike, v: ArrayLike, ax: Axes | None = None) -> Axes:
 
     Examples
     --------
-    >>> import matplotlib
-    >>> matplotlib.use("agg")
     >>> projection(u=[1, 3], v=[4, 2]).get_title()
     'p = ⟨u, v⟩/⟨v, v⟩ · v = 10/20 · (4, 2) = (2, 1)'
     """
@@ -94,8 +92,6 @@ def intercept(w: ArrayLike, intercepts: Sequence[float] = (-4, 0, 4), ax: Axes |
 
     Examples
     --------
-    >>> import matplotlib
-    >>> matplotlib.use("agg")
     >>> [text.get_text() for text in intercept([1, 2], [-5, 5]).get_legend().get_texts()]
     ['b = −5', 'b = 5']
     """
@@ -198,8 +194,6 @@ def update(w: ArrayLike, x: ArrayLike, y: float, ax: Axes | None = None) -> Axes
 
     Examples
     --------
-    >>> import matplotlib
-    >>> matplotlib.use("agg")
     >>> update(w=[1, 2], x=[3, -2], y=1).get_title()
     'The margin of x rises by ‖x‖² = 13, from −1 to 12'
     """
@@ -256,8 +250,6 @@ def update_steps(w: ArrayLike, x: ArrayLike, y: float, axes: Sequence[Axes] | No
 
     Examples
     --------
-    >>> import matplotlib
-    >>> matplotlib.use("agg")
     >>> for ax in update_steps(w=[1, 3], x=[3, -2], y=1):
     ...     print(ax.get_title())
     1. w and its line
@@ -333,8 +325,6 @@ def hull(A: MatrixLike, *, steps: int = 20, away: bool = False, ax: Axes | None 
 
     Examples
     --------
-    >>> import matplotlib
-    >>> matplotlib.use("agg")
     >>> hull([[1, 0], [0, 1]]).get_title()
     'After 2 steps p separates the rows: ‖p‖ = 0.7071'
     """
@@ -357,7 +347,7 @@ def hull(A: MatrixLike, *, steps: int = 20, away: bool = False, ax: Axes | None 
         ax.annotate("p", at(path[-1] / 2), (0, -14), textcoords="offset points", color=GREEN, fontsize=12, ha="center")
     plane.origin(ax)
     ending = "p separates the rows" if solved else "p does not separate the rows"
-    ax.set_title(f"After {len(path)} step{'s' * (len(path) > 1)} {ending}: ‖p‖ = {np.hypot(*path[-1]):.4g}")
+    ax.set_title(f"After {plural(len(path), 'step')} {ending}: ‖p‖ = {np.hypot(*path[-1]):.4g}")
     plane.keep_angles(ax, frame)
     plane.legend_below(ax, 2)
     return ax

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from itertools import combinations, islice
-from math import comb
+from math import comb, hypot
 from typing import NamedTuple
 
 import numpy as np
@@ -18,6 +18,7 @@ from rosenblatt.exact.elimination import echelon
 from rosenblatt.exact.reading import MatrixLike
 from rosenblatt.theory import bounds
 from rosenblatt.theory.cycles import Number, exact_rows, is_rational
+from rosenblatt.theory.signed import read_weights
 
 _SETS = 200_000  # of rows that are looked at, at most
 _AT_ONCE = 4096
@@ -36,6 +37,13 @@ class LengthBound(NamedTuple):
         R, the length of the longest row.
     spreads : tuple of float
         For r = 1, …, rank the least singular value of any r independent rows.
+
+    Examples
+    --------
+    >>> from rosenblatt.theory import length_bound
+    >>> found = length_bound([[3, 4], [4, -3]], [1, -1], constant=0)
+    >>> round(found.bound, 6), round(found.radius, 6), [round(spread, 6) for spread in found.spreads]
+    (236.27417, 5.0, [5.0, 5.0])
     """
 
     bound: float
@@ -94,7 +102,7 @@ def length_bound(
         raise InvalidData("X must hold rational numbers: whether rows depend on one another is decided exactly")
     rows = _different([[Fraction(value) for value in row] for row in A.tolist()])
     floats = np.array([[float(value) for value in row] for row in rows]).reshape(-1, A.shape[1])
-    radius = float(np.linalg.norm(floats, axis=1).max(initial=0.0)) * (1 + _ROUNDING)
+    radius = max(map(hypot, *floats.T), default=0.0) * (1 + _ROUNDING)
     rank = len(echelon(rows, A.shape[1]).pivots)
     sets = sum(comb(len(rows), r) for r in range(1, rank + 1))
     if sets > _SETS:
@@ -103,7 +111,7 @@ def length_bound(
             hint="take fewer rows or features",
         )
     spreads = tuple(_spread(rows, floats, r, radius) for r in range(1, rank + 1))
-    length = 0.0 if start is None else float(np.linalg.norm(np.asarray(start, dtype=np.float64)))
+    length = 0.0 if start is None else float(np.linalg.norm(read_weights("start", start, A.shape[1])))
     bound = bounds.boundedness(radius, spreads, delta=delta, rate=rate, start=length * (1 + _ROUNDING))
     return LengthBound(bound * (1 + _ROUNDING), radius, spreads)
 
@@ -128,7 +136,10 @@ def _spread(rows: list[list[Fraction]], floats: NDArray, r: int, radius: float) 
         least = min(least, float(lowest[clear].min(initial=np.inf)))
         for subset in chosen[~clear].tolist():
             if echelon([rows[i] for i in subset], floats.shape[1]).dependence is None:
-                raise InvalidData(f"the rows {subset} of the different ones are too nearly dependent for floats to bound")
+                raise InvalidData(
+                    f"the rows {subset} of the different ones are too nearly dependent for floats to bound",
+                    hint="leave one of them out",
+                )
     return least - _ROUNDING * radius
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
-from rosenblatt.errors import InvalidData
+from rosenblatt.errors import InvalidData, InvalidParameter
 from rosenblatt.exact.reading import NUMBER, Matrix, MatrixLike, numbers
 
 RandomSeed: TypeAlias = int | np.random.Generator | None  # what `numpy.random.default_rng` takes
@@ -67,3 +67,15 @@ def two_valued(y: ArrayLike, rows: int, *, one: bool = False) -> tuple[NDArray, 
         alone = "with an intercept, a plane far enough away has one class alone on either side"
         raise InvalidData(f"y must hold two labels; got {len(classes)}: {some}", hint=alone if len(classes) == 1 else None)
     return np.where(y == classes[1], 1.0, -1.0), classes
+
+
+def read_weights(name: str, values: ArrayLike, size: int) -> NDArray:
+    """The values as a vector with a coordinate for each column of the rows."""
+    try:
+        vector = np.array(values, dtype=np.float64)
+    except (TypeError, ValueError):
+        vector = np.empty(0)  # not numbers
+    if vector.shape != (size,) or not np.isfinite(vector).all():
+        allowed = f"{size} finite numbers, one a feature and, if there is one, the last for the constant one"
+        raise InvalidParameter(name, values, allowed)
+    return vector + 0.0  # no −0, which is 0 in other bits

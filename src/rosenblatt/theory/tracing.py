@@ -16,13 +16,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rosenblatt.errors import IncompatibleParameters, InvalidParameter, NumericOverflow
-from rosenblatt.exact.reading import COUNT, POSITIVE, Matrix, MatrixLike
+from rosenblatt.exact.reading import COUNT, NUMBER, POSITIVE, Matrix, MatrixLike
 from rosenblatt.feasibility.rows import dense_row, row_lengths
 from rosenblatt.theory import bounds
 from rosenblatt.theory.cycles import DELTA
 from rosenblatt.theory.geometry import NotSeparable, gamma_seen
 from rosenblatt.theory.runs import Trace
-from rosenblatt.theory.signed import RandomSeed, read
+from rosenblatt.theory.signed import RandomSeed, read, read_weights
 
 ORDERS = ("cyclic", "shuffle", "random", "most-violated", "most-violated-normalised")
 MISTAKES = ("margin", "prediction")
@@ -133,8 +133,8 @@ def trace(
     mistakes = _mistakes(mistake, delta, zero_sign, rows.y)
     epoch = _epoch(order, norms, np.random.default_rng(random_state))
     u, measured = _widest_separator(X, y, constant) if separator is None else _margin_of(A, separator)
-    claimed = measured if gamma is None else float(gamma)
-    w = first = np.zeros(A.shape[1]) if start is None else _vector("start", start, A.shape[1])
+    claimed = measured if gamma is None else NUMBER.check("gamma", gamma)
+    w = first = np.zeros(A.shape[1]) if start is None else read_weights("start", start, A.shape[1])
     example, margin = list[int](), list[float]()
     norm, progress = [float(np.linalg.norm(w))], [float(w @ u)]
     for i, before, w in islice(learn(A, first, rate, mistakes, epoch), max_updates):
@@ -224,16 +224,8 @@ def _widest_separator(X: MatrixLike, y: ArrayLike, constant: float) -> tuple[NDA
 
 def _margin_of(A: Matrix, separator: ArrayLike) -> tuple[NDArray, float]:
     """(the separator, of length 1, its margin)."""
-    u = _vector("separator", separator, A.shape[1])
+    u = read_weights("separator", separator, A.shape[1])
     length = float(np.linalg.norm(u))
     if length == 0:
         raise InvalidParameter("separator", separator, "a vector that is not zero")
     return u / length, float((A @ (u / length)).min())
-
-
-def _vector(name: str, values: ArrayLike, size: int) -> NDArray:
-    vector = np.array(values, dtype=np.float64)
-    if vector.shape != (size,) or not np.isfinite(vector).all():
-        allowed = f"{size} finite numbers, one a feature and, if there is one, the last for the constant one"
-        raise InvalidParameter(name, values, allowed)
-    return vector + 0.0  # no −0, which is 0 in other bits

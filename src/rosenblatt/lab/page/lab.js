@@ -12,7 +12,8 @@ async function send(path, body, type) {
     throw new Error("The lab does not answer; is `rosenblatt lab` still running?");
   }
   const answer = await response.json();
-  if (!response.ok) throw new Error(answer.hint ? `${answer.detail}; ${answer.hint}` : answer.detail);
+  const place = answer.line ? `line ${answer.line}: ` : "";
+  if (!response.ok) throw new Error(place + answer.detail + (answer.hint ? `; ${answer.hint}` : ""));
   return answer;
 }
 
