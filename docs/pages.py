@@ -40,6 +40,13 @@ def code_blocks(page: Path) -> Iterator[str]:
         yield "\n" * text[: found.start(1)].count("\n") + found.group(1)
 
 
+def write_files(page: Path) -> None:
+    """Write the blocks of a page that name a file, such as ```text flowers.csv, to that file in the current folder."""
+    text = page.read_text(encoding="utf-8")
+    for name, content in re.findall(r"^```\w+ (\S+)\n(.*?)^```$", text, flags=re.MULTILINE | re.DOTALL):
+        Path(name).write_text(content, encoding="utf-8")
+
+
 def shown_figures(page: Path) -> list[str]:
     """The files of docs/figures that a page shows and draws itself, in its order; README shows those of other pages."""
     found = re.findall(r"!\[[^]]+\]\([./]*(?:docs/)?figures/([^)]+)\)", page.read_text(encoding="utf-8"))
@@ -48,6 +55,7 @@ def shown_figures(page: Path) -> list[str]:
 
 def run_page(page: Path) -> list[Any]:
     """Run the Python of a page in the current folder, and return the figures of matplotlib that it leaves open."""
+    write_files(page)
     names: dict = {"__name__": page.stem}
     for block in code_blocks(page):
         exec(compile(block, str(page), "exec"), names)

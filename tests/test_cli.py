@@ -20,7 +20,7 @@ from typing import NamedTuple
 import pytest
 import typer
 
-from docs.pages import PAGES, page_name
+from docs.pages import PAGES, page_name, write_files
 from rosenblatt import errors as library_errors
 from rosenblatt.cli import app, console, errors, files, main, options
 from rosenblatt.cli.errors import Code
@@ -109,16 +109,13 @@ def test_session(session, tmp_path, monkeypatch):
 
 
 def examples(page):
-    """(line, command, what it prints) of the console blocks, and (line, name, content) of the blocks that name a file."""
+    """(line, command, what it prints) of the console blocks."""
     text = page.read_text(encoding="utf-8")
-    for found in re.finditer(r"^```(\w+)(?: (\S+))?\n(.*?)^```$", text, flags=re.MULTILINE | re.DOTALL):
-        line = text[: found.start(3)].count("\n") + 1
-        if found[1] == "console":
-            for part in re.split(r"^\$ ", found[3], flags=re.MULTILINE)[1:]:
-                command, _, printed = part.replace("\\\n", "").partition("\n")
-                yield line, command, printed
-        elif found[2]:
-            yield line, found[2], found[3]
+    for found in re.finditer(r"^```console\n(.*?)^```$", text, flags=re.MULTILINE | re.DOTALL):
+        line = text[: found.start(1)].count("\n") + 1
+        for part in re.split(r"^\$ ", found[1], flags=re.MULTILINE)[1:]:
+            command, _, printed = part.replace("\\\n", "").partition("\n")
+            yield line, command, printed
 
 
 CONSOLES = [page for page in PAGES if "\n```console\n" in page.read_text(encoding="utf-8")]
@@ -127,10 +124,8 @@ CONSOLES = [page for page in PAGES if "\n```console\n" in page.read_text(encodin
 @pytest.mark.parametrize("page", CONSOLES, ids=page_name)
 def test_every_example_of_a_page_is_true(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
+    write_files(page)
     for line, command, text in examples(page):
-        if "rosenblatt" not in command:
-            (tmp_path / command).write_text(text, encoding="utf-8")
-            continue
         said, _, own = command.rpartition(" | ")
         stdin = shlex.split(said)[1] + "\n" if said else ""
         assert not said or said.startswith("echo "), command

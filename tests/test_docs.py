@@ -179,6 +179,15 @@ def test_the_readme_leads_to_every_section():
         assert f"({page_name(page)})" in readme, f"README.md does not lead to {page_name(page)}"
 
 
+@pytest.mark.parametrize(
+    "index", [index for index in DOCS.glob("*/index.md") if index.parent.name != "reference"], ids=page_name
+)
+def test_a_section_links_to_each_of_its_pages(index):
+    text = index.read_text(encoding="utf-8")  # where Markdown is read as it is, a toctree has no links
+    for page in {*index.parent.glob("*.md")} - {index}:
+        assert f"]({page.name})" in text, f"{page_name(index)} does not link to {page.name}"
+
+
 def test_the_page_on_serving_has_every_limit_as_it_is_and_every_route():
     limits, app = pytest.importorskip("rosenblatt.serve.limits"), pytest.importorskip("rosenblatt.serve.app")
     page = (ROOT / "docs" / "howto" / "serving.md").read_text(encoding="utf-8")

@@ -40,7 +40,7 @@ SECTIONS = {
         "feasible": "Find x with A x > 0, or solve a linear program, with a proof.",
         "trace": "Trace the perceptron, update by update, with its bounds.",
         "lab": "Click points in the browser and watch learners learn them.",
-        "count": "Count the operations of a Python function, and their law.",
+        "count": "Count the operations of a Python function, and how they grow.",
     },
     "This machine": {
         "bench": "Benchmark against scikit-learn.",

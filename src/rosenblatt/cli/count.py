@@ -70,7 +70,7 @@ def count(
     It runs the code of the file, as importing it would, and the function at each size: use it only on code that you
     trust. What the code prints goes to standard error.
 
-    Exit code 0: the law is named. 1: the counts follow no law that these sizes can tell.
+    Exit code 0: a law of growth fits the counts. 1: none does at these sizes; try more, or larger ones.
     """
     console = Console(json, quiet)
     check_plot(plot)

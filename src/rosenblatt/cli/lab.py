@@ -18,7 +18,7 @@ def lab(
         typer.Argument(metavar="DATA", help="A table of points to begin with: two columns of numbers and a label."),
     ] = None,
     host: Annotated[str, opts.option(
-        "--host", "ADDRESS", "Listen at this address, which must be one of this machine alone."
+        "--host", "ADDRESS", "Listen at this address: 127.0.0.1, ::1 or localhost."
     )] = "127.0.0.1",
     port: Annotated[int | None, opts.option(
         "--port", "N", "Listen at this port; 0: any that is free. By default 8100, or the next that is free."

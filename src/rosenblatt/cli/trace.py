@@ -64,7 +64,10 @@ def trace(
     ] = 1.0,
     delta: Annotated[float, opts.option("--delta", "D", "Update on a row if its margin is at most this.", min=0)] = 0.0,
     mistake: Annotated[
-        Mistake, opts.option("--mistake", None, "Update by the margin, or only if the predicted label is wrong.")
+        Mistake,
+        opts.option(
+            "--mistake", None, "Update on a row by its margin (see --delta), or only if its predicted label is wrong."
+        ),
     ] = Mistake.margin,
     zero_sign: Annotated[
         ZeroSign,

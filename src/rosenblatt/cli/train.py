@@ -127,7 +127,8 @@ def train(
         opts.refuse_options(context, ("classes",), f"{start} has its classes, and learns new ones as they come")
         fixed = tuple(name for name in learning._fields if name not in ("passes", "order", "seed", "device"))
         reason = f"{start} keeps its columns and its learner"
-        opts.refuse_options(context, (*columns.fixed_by(before.reading), *fixed), reason)
+        hint = "train --from without these options, or train a new model"
+        opts.refuse_options(context, (*columns.fixed_by(before.reading), *fixed), reason, hint)
     if before is not None and resume:
         _check_same(context, before, columns, learning)
     if before is not None and learning.device is not None:
