@@ -156,7 +156,8 @@ class LearnerView {
     if (row !== null && run.points[row]) plane.drawWrongRow(run.points[row], run.points[row][2], `point ${row}`);
     if (this.cross) this.drawCross();
     this.part("step").textContent = run ? this.stepText(at) : "";
-    if (run?.proof && this.part("proof").open) this.walls.draw(Math.min(at, run.proof.norm.length - 1));
+    const laid = run?.proof && this.walls.run === run.proof; // not yet in the frame in which the chart is opened
+    if (laid && this.part("proof").open) this.walls.draw(Math.min(at, run.proof.norm.length - 1));
   }
 
   drawCross() {
