@@ -291,6 +291,7 @@ def test_nonsense_is_refused(wrong, message):
 
 def test_a_run_in_a_line():
     assert str(trace(SPAM, SPAM_Y)) == "4 updates, converged; at most 15 by R = 2.236, γ = 0.5774"
+    assert str(trace([[1, 2], [-1, -2]], [1, -1])).startswith("1 update, converged")
     run = trace(*XOR, separator=[1.0, 1.0, -0.5], max_updates=5)
     assert str(run).startswith("5 updates, not converged; at most inf")
 

@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from rosenblatt.counting.growth_rates import TERMS
 from rosenblatt.errors import InvalidParameterType
+from rosenblatt.feasibility.search import plural
 from rosenblatt.plot.canvas import BLUE, GREEN, GREY, SKY, VERMILION, marker, new_axes
 from rosenblatt.theory.runs import Trace
 
@@ -83,7 +84,7 @@ def proof(trace: Trace, ax: Axes | Iterable[Axes] | None = None) -> Axes:
     if far:
         ax.set(xscale="log", yscale="log")
     ending = "converged" if trace.converged else "not converged"
-    ax.set_title(f"{trace.updates:,} updates, {ending}", fontsize=15)
+    ax.set_title(f"{plural(trace.updates, 'update')}, {ending}", fontsize=15)
     ax.set_ylabel("length", fontsize=13)
     ax.set_xlim(k[0], k[-1])
     ax.tick_params(labelsize=11)

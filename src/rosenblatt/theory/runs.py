@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rosenblatt.feasibility.rows import dense_row
+from rosenblatt.feasibility.search import plural
 from rosenblatt.theory import run_page
 from rosenblatt.theory.signed import Signed
 
@@ -289,6 +290,5 @@ class Trace:
     def __str__(self) -> str:
         end = "converged" if self.converged else "not converged"
         by = " by prediction" if self.mistake == "prediction" else ""
-        return (
-            f"{self.updates:,} updates{by}, {end}; at most {self.bound:,.6g} by R = {self.radius:.4g}, γ = {self.gamma:.4g}"
-        )
+        allowed = f"at most {self.bound:,.6g} by R = {self.radius:.4g}, γ = {self.gamma:.4g}"
+        return f"{plural(self.updates, 'update')}{by}, {end}; {allowed}"
