@@ -72,21 +72,18 @@ def draw_family() -> Any:
     return figure
 
 
-def draw_figures(page: Path, folder: Path) -> None:
-    """Save the figures of a page in a folder."""
-    from matplotlib import pyplot
-
-    pyplot.close("all")
-    with tempfile.TemporaryDirectory() as scratch, contextlib.chdir(scratch), contextlib.redirect_stdout(io.StringIO()):
-        figures = [draw_family()] if page.stem == "family" else run_page(page)
-    for number, figure in enumerate(figures, 1):
-        figure.savefig(folder / f"{page.stem}-{number}.png", dpi=75 if page.stem == "family" else 90)
-        print(folder / f"{page.stem}-{number}.png")
-    pyplot.close("all")
+def save_figures(page: Path, folder: Path) -> list[Path]:
+    """Run a page, save its figures in a folder, and return their files in the order in which they are drawn."""
+    figures = [draw_family()] if page.stem == "family" else run_page(page)
+    paths = [folder / f"{page.stem}-{number}.png" for number in range(1, len(figures) + 1)]
+    for path, figure in zip(paths, figures, strict=True):
+        figure.savefig(path, dpi=75 if page.stem == "family" else 90)
+    return paths
 
 
 def main(names: list[str]) -> None:
     import matplotlib
+    from matplotlib import pyplot
 
     matplotlib.use("Agg")
     wanted, drawn = {Path(name).stem for name in names}, [page for page in PAGES if shown_figures(page)]
@@ -95,7 +92,14 @@ def main(names: list[str]) -> None:
         sys.exit(f"no page that shows its figures is called {', '.join(sorted(unknown))}")
     for page in drawn:
         if not wanted or page.stem in wanted:
-            draw_figures(page, FIGURES)
+            pyplot.close("all")
+            with (
+                tempfile.TemporaryDirectory() as scratch,
+                contextlib.chdir(scratch),
+                contextlib.redirect_stdout(io.StringIO()),
+            ):
+                paths = save_figures(page, FIGURES)
+            print(*paths, sep="\n")
 
 
 if __name__ == "__main__":

@@ -19,7 +19,7 @@ from rosenblatt.errors import InvalidData, InvalidParameter
 from rosenblatt.exact.certificates import Certificate
 from rosenblatt.exact.dyadic import about, dot, fractions
 from rosenblatt.feasibility.cones import Cone, Intersection, Polyhedral, SecondOrder, Semidefinite
-from rosenblatt.feasibility.programs import inexact, read_vector
+from rosenblatt.feasibility.programs import inexact, no_contradiction, read_vector
 from rosenblatt.feasibility.search import plural
 from rosenblatt.feasibility.self_dual import Lorentz, Orthant, PositiveSemidefinite, SelfDual, Vector
 
@@ -138,12 +138,7 @@ class ConicInfeasible(Certificate):
 
     def refutation(self, program: ConicProgram) -> str | None:
         """Return None if it is true of the program; otherwise a sentence that says why it is not."""
-        total = program.combine(self.multipliers)
-        if isinstance(total, str):
-            return total
-        if any(total[:-1]):
-            return "the multipliers do not add up to zero"
-        return None if total[-1] < 0 else "the sum of the constraints is not a contradiction"
+        return no_contradiction(program.combine(self.multipliers))
 
 
 @dataclass(frozen=True)

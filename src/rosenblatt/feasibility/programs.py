@@ -117,12 +117,7 @@ class Infeasible(Certificate):
 
     def refutation(self, program: Program) -> str | None:
         """Return None if it is true of the program; otherwise a sentence that says why it is not."""
-        total = program.combine(self.u, self.v)
-        if isinstance(total, str):
-            return total
-        if any(total[:-1]):
-            return "the multipliers do not add up to zero"
-        return None if total[-1] < 0 else "the sum of the constraints is not a contradiction"
+        return no_contradiction(program.combine(self.u, self.v))
 
 
 @dataclass(frozen=True)
@@ -210,6 +205,15 @@ class Solution:
             known = "no feasible point is known" if self.fun is None else f"within [{self.lower:.10g}, {self.fun:.10g}]"
             return f"undecided, {known}: {self.reason} ({work})"
         return f"{self.status}, proved exactly ({work})"
+
+
+def no_contradiction(total: Vector | str) -> str | None:
+    """None if a sum of constraints says 0 < 0; otherwise why it does not, or what was wrong with its multipliers."""
+    if isinstance(total, str):
+        return total
+    if any(total[:-1]):
+        return "the multipliers do not add up to zero"
+    return None if total[-1] < 0 else "the sum of the constraints is not a contradiction"
 
 
 def inexact(values: object) -> str | None:
