@@ -57,6 +57,25 @@ def test_the_peak_counts_what_is_freed_again():
     assert size <= one_by_one < 2 * size < 10 * size <= at_once
 
 
+def test_what_another_thread_allocates_meanwhile_is_not_taken_for_the_functions_own():
+    others = iter([50_000, 0, 70_000, 0])
+
+    def disturbed():
+        other = bytes(next(others, 0)) if tracemalloc.is_tracing() else b""
+        return len(other) + len(bytes(1000))
+
+    assert 1000 <= measure_resources(disturbed).peak_bytes < 2000
+
+
+def test_the_least_is_taken_where_no_two_runs_agree():
+    sizes = iter(range(70_000, 0, -10_000))
+
+    def never_the_same():
+        return len(bytes(next(sizes))) if tracemalloc.is_tracing() else 0
+
+    assert 10_000 <= measure_resources(never_the_same).peak_bytes < 11_000
+
+
 @pytest.mark.parametrize(
     ("function", "make", "law"), [(zeros, None, "n"), (running_sum, falling, "1"), (outer, None, "n²")]
 )
