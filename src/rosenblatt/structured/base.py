@@ -295,7 +295,8 @@ class StructuredEstimator(Estimator, OrderParameters, EpochParameters, Validatio
         interruption = self._interruption
         if interruption is None:
             raise UnsupportedOperation(
-                f"only an interrupted training can resume; this one was not interrupted, but ended: {self.stop_reason_}"
+                f"only an interrupted training can resume; this one was not interrupted, but ended: {self.stop_reason_}",
+                hint="to train a finished model further: warm_start=True, or --from MODEL on the command line",
             )
         if not isinstance(self.random_state, Integral) and (self.order == "shuffle" or self.early_stopping):
             raise UnsupportedOperation(

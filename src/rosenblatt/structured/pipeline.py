@@ -231,7 +231,10 @@ class TagAndParse(SaveLoadMixin, Learner):
             If the sentences or answers are not the same.
         """
         if self._progress is None:
-            raise UnsupportedOperation("only an interrupted training can resume; this one was not interrupted")
+            raise UnsupportedOperation(
+                "only an interrupted training can resume; this one was not interrupted",
+                hint="to train a finished model further, start from it: start=model, or --from MODEL on the command line",
+            )
         return self._learn(X, y, X_val, y_val, self._progress, None)
 
     def _learn(

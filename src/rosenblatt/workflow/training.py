@@ -872,7 +872,8 @@ def _check_resumable(model: FileModel, files: Sequence[str], stream: bool, optio
     then = Facts(model.training)
     if then.get("stopped") != "interrupted":
         raise UnsupportedOperation(
-            f"only an interrupted training can resume; this one was not interrupted but ended with {then.get('stopped')!r}"
+            f"only an interrupted training can resume; this one was not interrupted but ended with {then.get('stopped')!r}",
+            hint="to train a finished model further, start from it: start=model, or --from MODEL on the command line",
         )
     before, now = learned_files(then), file_sizes(files)
     if len(before) != len(now):
