@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from worked import EIGHT, EIGHT_Y, SIX, SIX_Y
 
 from rosenblatt.cli import main
-from rosenblatt.errors import InvalidData, InvalidParameter, LimitExceeded, UnknownParameter
+from rosenblatt.errors import InvalidData, InvalidParameter, LimitExceeded, NumericOverflow, UnknownParameter
 from rosenblatt.lab import LEARNERS, Job, forms, record, recording
 from rosenblatt.lab.app import describe, parse_run, run_content
 from rosenblatt.lab.points import parse_points, presets, read_points
@@ -83,6 +83,35 @@ def test_what_is_kept_is_what_is_seen(learner, keep):
     assert run.errors[-1] == np.count_nonzero(model.predict(CLOUD) != CLOUD_Y)
     if run.lines is not None:
         assert np.allclose(run.lines[-1], state_of(model, CLOUD), rtol=1e-12)
+
+
+ONE_BY_ONE = [name for name in LEARNERS if forms.learns_from_single_rows(name)]
+KEEPING = [name for name in ONE_BY_ONE if "keep" in {field.name for field in forms.fields(name)}]
+
+
+@pytest.mark.parametrize(
+    ("learner", "chosen"),
+    [(name, {}) for name in ONE_BY_ONE] + [(name, {"keep": keep}) for name in KEEPING for keep in ("average", "vote")],
+)
+def test_every_state_is_that_of_partial_fit_row_by_row(learner, chosen):
+    X, y = points_for(learner)
+    model = forms.make(learner, chosen, "cyclic", 2, 0)
+    streamed = forms.make(learner, chosen, "cyclic", 2, 0)
+    learn = model._one_by_one(X, (y > 0).astype(np.int64), 2)
+    for i in 2 * [*range(len(y))]:
+        learn(i)
+        streamed.partial_fit(X[i : i + 1], y[i : i + 1], classes=[-1, 1])
+        assert np.allclose(state_of(model, X), state_of(streamed, X), rtol=1e-9, atol=1e-12)
+        assert np.allclose(model.decision_function(X), streamed.decision_function(X), rtol=1e-9, atol=1e-12)
+        assert (model.n_mistakes_, model.n_updates_) == (streamed.n_mistakes_, streamed.n_updates_)
+
+
+def test_a_row_that_overflows_is_named():
+    X = np.array([[1.0, 2.0], [1e308, 1e308]])
+    learn = forms.make("Perceptron", {"keep": "average"}, "cyclic", 2, 0)._one_by_one(X, np.array([0, 1]), 2)
+    learn(0)
+    with pytest.raises(NumericOverflow, match="overflowed at row 1"):
+        learn(1)
 
 
 @settings(max_examples=40)

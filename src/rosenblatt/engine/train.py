@@ -116,9 +116,11 @@ class Log:
         """Keep these moves."""
         self.full.append(moves.copy())
 
-    def moves(self) -> NDArray:
-        """All moves so far."""
-        return np.concatenate([np.empty(0, MOVE), *self.full])
+    def take(self) -> NDArray:
+        """The moves since the last time that they were taken, which are forgotten here."""
+        moves = np.concatenate([np.empty(0, MOVE), *self.full])
+        self.full.clear()
+        return moves
 
 
 class Pocket:

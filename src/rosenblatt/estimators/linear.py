@@ -29,7 +29,7 @@ from rosenblatt.engine.rows import (
     numpy_array,
     refuse_too_long,
 )
-from rosenblatt.engine.train import NO_LIMIT, Limits, Log, Trainer, pending_for
+from rosenblatt.engine.train import NO_LIMIT, Limits, Log, RowTrainer, Trainer, pending_for
 from rosenblatt.engine.visits import Visits
 from rosenblatt.engine.weights import Weights
 from rosenblatt.errors import InvalidData, InvalidParameter, UnknownLabel, UnsupportedOperation
@@ -418,8 +418,11 @@ class Linear(DeviceClassifier):
             return  # all is in the weights after each epoch
         learner.add_pending()
         model.add_pending = nothing_pending
-        if learner.log is not None:
-            model.remember(X, learner.log.moves())
+        self._remember(model, X, learner)
+
+    def _remember(self, model: LinearModel, X: Any, learner: RowTrainer) -> None:
+        if isinstance(learner, Trainer) and learner.log is not None:
+            model.remember(X, learner.log.take())
 
     def _settle(self, model: LinearModel, X: AnyMatrix, learner: LinearTrainer) -> None:
         if self.keep == "auto":

@@ -131,7 +131,10 @@ def make(name: str, settings: Mapping[str, Any], order: str, epochs: int, seed: 
     possible = orders(name)
     if possible and order not in possible:
         raise InvalidParameter("order", order, f"one of {', '.join(possible)}")
-    run = {"order": order, "shuffle": order == "shuffle", "max_iter": epochs, "tol": None, "random_state": seed}
+    run = {
+        "order": order, "shuffle": order == "shuffle", "max_iter": epochs, "tol": None, "random_state": seed,
+        "n_jobs": 1,  # a thread takes longer to start than these few points take
+    }  # fmt: skip
     parameters = {parameter: value for parameter, value in run.items() if parameter in kind._allowed}
     return kind(**(known | dict(settings) | parameters))
 

@@ -292,12 +292,13 @@ def _show_rows(model: Any, X: NDArray, y: NDArray, job: Job, states: _States) ->
     """Show the learner one row at a time, epoch by epoch, until one of them changes nothing."""
     visits, numbers = Visits(np.arange(len(y)), job.order, generator(job.seed)), (y > 0).astype(np.int64)
     begun, seen, updates, epochs = time.perf_counter(), 0, 0, 0
+    learn = model._one_by_one(X, numbers, 2)
     reason = "epochs"
     while epochs < job.epochs:
         epochs += 1
         before = updates
         for i in visits.epoch().tolist():
-            model._partial_fit_numbers(X[i : i + 1], numbers[i : i + 1], 2)
+            learn(i)
             seen += 1
             if model.n_updates_ > updates:
                 updates = model.n_updates_
