@@ -394,6 +394,21 @@ def test_the_line_and_the_rows_are_where_they_should_be(opened):
     assert [0xD5, 0x5E, 0x00] in (look(0, 0), look(0, 3))
 
 
+TEXTS = """() => {
+  const texts = [], context = arrows.context;
+  context.fillText = (text) => texts.push(text);
+  drawArrows(0, kept[0], kept[0]);
+  return texts;
+}"""
+
+
+@in_a_browser
+@pytest.mark.parametrize("data", [(SQUARE[:3], XOR[:3]), (SPAM, SPAM_Y)], ids=["the first row is 0", "spam"])
+def test_weights_of_zero_are_drawn_on_the_scale_of_what_comes(opened, data):
+    unit, *_ = opened(trace(*data), page_options={"axes": (0, 1)}).evaluate(TEXTS)
+    assert 0.1 <= abs(float(unit.replace("−", "-"))) <= 10
+
+
 @in_a_browser
 def test_weights_that_are_too_many_to_keep_are_added_up_again(opened):
     """Each row is learned once and changes a weight of its own: 2,100 weights after 2,100 updates are kept every second."""

@@ -71,7 +71,9 @@ function drawArrows(k, before, after) {
     x > 0 ? (edge + wide - origin[0]) / x : x < 0 ? (origin[0] - edge) / -x : Infinity,
     y > 0 ? (origin[1] - edge) / y : y < 0 ? (edge + high - origin[1]) / -y : Infinity,
   );
-  const largest = Math.min(fit(pair(before)), fit(pair(after)), 1e300);
+  const largest = [ // of weights that are 0 any; then that of the next, or of u
+    Math.min(fit(pair(before)), fit(pair(after))), fit(pair(weightsAt(Math.min(k + 1, last)))), fit(pair(run.separator)),
+  ].find(Number.isFinite) ?? 1;
   const scale = 2 ** (Math.floor(2 * Math.log2(largest)) / 2); // in steps, so that the picture does not tremble
   const place = ([x, y]) => [origin[0] + scale * x, origin[1] - scale * y];
   stroke(context, [[0, origin[1]], [arrows.width, origin[1]]], colours.line, 1);
@@ -84,7 +86,7 @@ function drawArrows(k, before, after) {
   write(arrows, numberText(Number(unit.toPrecision(6))), mark, origin[1] + below, colours.soft);
   const [ux, uy] = pair(run.separator);
   if (separable && (ux || uy)) {
-    const far = Math.min(fit([ux, uy]), 1e300) / scale;
+    const far = fit([ux, uy]) / scale;
     stroke(context, [origin, place([far * ux, far * uy])], colours.lower, 0.14 * em, [0.15 * em, 0.4 * em]);
     if (far * scale * Math.hypot(ux, uy) > em) write(arrows, "u", ...place([far * ux, far * uy]), colours.lower);
   }
