@@ -1,5 +1,7 @@
 """Memory is that of the function alone, the same each time; time is measured, and no law or equality depends on it."""
 
+import sys
+import threading
 import tracemalloc
 
 import numpy as np
@@ -65,6 +67,27 @@ def test_what_another_thread_allocates_meanwhile_is_not_taken_for_the_functions_
         return len(other) + len(bytes(1000))
 
     assert 1000 <= measure_resources(disturbed).peak_bytes < 2000
+
+
+def test_other_threads_wait_until_the_memory_is_measured():
+    stop = threading.Event()
+
+    def work():
+        while not stop.wait(0.0005):
+            _ = [(i, {i: i}) for i in range(200)]
+
+    quiet = [measure_resources(zeros, n).peak_bytes for n in SIZES]
+    threads = [threading.Thread(target=work) for _ in range(3)]
+    interval = sys.getswitchinterval()
+    for thread in threads:
+        thread.start()
+    try:
+        assert [[measure_resources(zeros, n).peak_bytes for n in SIZES] for _ in range(5)] == [quiet] * 5
+    finally:
+        stop.set()
+        for thread in threads:
+            thread.join()
+    assert sys.getswitchinterval() == interval
 
 
 def test_the_least_is_taken_where_no_two_runs_agree():

@@ -10,9 +10,11 @@ from __future__ import annotations
 import copy
 import functools
 import gc
+import sys
 import time
 import tracemalloc
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 from rosenblatt.errors import InvalidParameterType
@@ -20,6 +22,7 @@ from rosenblatt.errors import InvalidParameterType
 RUNS = 20  # of which the fastest counts
 LONG_ENOUGH = 0.1  # seconds of running after which there are no more
 MEMORY_RUNS = 7  # at most: what another thread allocates meanwhile is counted too, so a number must be seen twice
+UNDISTURBED = 0.1  # seconds in which Python does not switch to another thread
 
 
 class Resources(NamedTuple):
@@ -57,8 +60,9 @@ def measure_resources(function: Callable[..., Any], /, *args: Any, **named: Any)
     -------
     Resources
         The seconds of the fastest run, and the bytes of runs of their own, in which `tracemalloc` follows every
-        allocation of Python and of numpy, of other threads too: the first number that two runs agree on is taken, the
-        least of seven if no two do. The bytes depend on the version of Python, the seconds on everything.
+        allocation of Python and of numpy. Other threads wait meanwhile, for up to 0.1 s; as what they do after that is
+        counted too, the first number that two runs agree on is taken, the least of seven if no two do. The bytes depend
+        on the version of Python, the seconds on everything.
 
     Raises
     ------
@@ -97,11 +101,12 @@ def run_once(function: Callable[..., Any], args: tuple[Any, ...], named: dict[st
 def agreed_memory(function: Callable[..., Any], args: tuple[Any, ...], named: dict[str, Any]) -> int:
     """The bytes that two runs agree on."""
     seen: list[int] = []
-    while len(seen) < MEMORY_RUNS:
-        peak = peak_memory(function, args, named)
-        if peak in seen:
-            return peak
-        seen.append(peak)
+    with quick_collections():
+        while len(seen) < MEMORY_RUNS:
+            peak = peak_memory(function, args, named)
+            if peak in seen:
+                return peak
+            seen.append(peak)
     return min(seen)
 
 
@@ -112,15 +117,42 @@ def peak_memory(function: Callable[..., Any], args: tuple[Any, ...], named: dict
     if not was_tracing:
         tracemalloc.start()
     try:
-        gc.collect()  # also frees what Python keeps for reuse, floats and lists among them, which no count would see
-        for _ in range(2):
-            before = tracemalloc.get_traced_memory()[0]  # the second time, this number is itself in the memory
-        tracemalloc.reset_peak()
-        call()
-        return max(0, tracemalloc.get_traced_memory()[1] - before)
+        with undisturbed():
+            gc.collect()  # also frees what Python keeps for reuse, floats and lists among them, which no count would see
+            for _ in range(2):
+                before = tracemalloc.get_traced_memory()[0]  # the second time, this number is itself in the memory
+            tracemalloc.reset_peak()
+            call()
+            return max(0, tracemalloc.get_traced_memory()[1] - before)
     finally:
         if not was_tracing:
             tracemalloc.stop()
+
+
+@contextmanager
+def undisturbed() -> Iterator[None]:
+    """Let no other thread of Python run meanwhile, as long as the code neither waits nor takes long."""
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(UNDISTURBED)
+    try:
+        time.sleep(0.001)  # threads that wait for their turn since before take it now
+        yield
+    finally:
+        sys.setswitchinterval(interval)
+
+
+@contextmanager
+def quick_collections() -> Iterator[None]:
+    """Let `gc.collect` look at objects made meanwhile only: at all that a process has, it looks for a tenth of a second."""
+    if gc.get_freeze_count():
+        yield  # somebody has done it
+        return
+    gc.collect()
+    gc.freeze()
+    try:
+        yield
+    finally:
+        gc.unfreeze()
 
 
 def on_copies(function: Callable[..., Any], args: tuple[Any, ...], named: dict[str, Any]) -> Callable[[], Any]:
