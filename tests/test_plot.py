@@ -1,6 +1,7 @@
 """What the pictures contain."""
 
 import sys
+from itertools import combinations
 from pathlib import Path
 
 import matplotlib
@@ -12,13 +13,14 @@ matplotlib.use("Agg")
 
 from matplotlib import pyplot
 from matplotlib.colors import to_hex
+from matplotlib.text import Text
 
 from rosenblatt import Perceptron, plot
 from rosenblatt.errors import MissingDependency
 from rosenblatt.online.evaluation import Evaluation
 from rosenblatt.theory import find_cycle, growth, trace
 from rosenblatt.theory.cycles import lengths
-from rosenblatt.theory.hard import exponential, smoothing
+from rosenblatt.theory.hard import exponential, smoothing, with_margin
 
 rng = np.random.default_rng(0)
 X = rng.integers(-4, 5, (60, 2)).astype(float)
@@ -122,10 +124,9 @@ def test_proof_shows_both_walls_and_where_they_meet():
     run = trace(*hard(4), constant=0)
     ax = plot.proof(run)
     upper, lower, norm, progress, meet = ax.lines
-    assert written(ax)[:4] == ["the walls meet:\nat most 340 updates", "‖w‖", "‖w‖ ≤ √k R", "⟨w, u⟩"]
+    assert written(ax) == ["the walls meet:\nat most 340 updates", "‖w‖ ≤ √k R", "⟨w, u⟩ ≥ kγ"]
+    assert labels(ax) == ["‖w‖", "⟨w, u⟩"]
     ends = {text.get_text(): text.xy for text in ax.texts}
-    assert ends["‖w‖"] == (85, run.norm[-1])
-    assert ends["⟨w, u⟩"] == (85, run.progress[-1])
     for name, wall in (("‖w‖ ≤ √k R", 1), ("⟨w, u⟩ ≥ kγ", 0)):
         assert ends[name][1] == pytest.approx(run.walls(ends[name][0])[wall]), "each wall has its name on it"
     assert (upper.get_xdata() == lower.get_xdata()).all()
@@ -282,3 +283,25 @@ def test_the_page_of_pictures_names_every_one():
     page = (Path(__file__).parents[1] / "docs" / "howto" / "pictures.md").read_text(encoding="utf-8")
     for name in plot.__all__:
         assert f"plot.{name}(" in page, f"plot.{name} is not on the page"
+
+
+FEW = np.array([[0, 2], [1, 0], [2, 3], [3, 1], [-0.6, -0.6], [-1, -2], [-2, 0], [-3, -1], [1.2, -0.9], [2, 1.5]])
+FAR = with_margin(200, 10, margin=0.065, radius=1.0, random_state=4)  # a bound of 237 updates
+LABELLED = {
+    "proof": lambda: plot.proof(trace(*hard(3), constant=0)),
+    "proof, logarithmic": lambda: plot.proof(trace(FAR.X, FAR.y, constant=0, max_updates=22)),
+    "subgradient": plot.subgradient,
+    "soft margin, wide": lambda: plot.soft_margin(FEW, [1] * 5 + [-1] * 5, C=0.05),
+    "soft margin, narrow": lambda: plot.soft_margin(FEW, [1] * 5 + [-1] * 5, C=10),
+}
+
+
+@pytest.mark.parametrize("draw", LABELLED.values(), ids=LABELLED)
+def test_labels_do_not_cover_each_other(draw):
+    ax = draw()
+    ax.figure.canvas.draw()
+    named = [text for text in ax.texts if text.get_text()]
+    legend = ax.get_legend()
+    boxes = [Text.get_window_extent(text) for text in [*named, *(legend.get_texts() if legend else ())]]  # without arrows
+    assert len(boxes) > 3
+    assert not [(a, b) for a, b in combinations(boxes, 2) if a.overlaps(b)]

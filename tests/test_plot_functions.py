@@ -41,9 +41,9 @@ def test_the_inequality_is_drawn_for_one_place():
     ax = plot.subgradient()
     arrows = [text for text in ax.texts if text.arrow_patch is not None]
     (left, top), (right, lower) = arrows[0].xy, arrows[1].xy
-    assert top == pytest.approx(1.6)
-    assert lower == pytest.approx(0.6 * 1.6)
-    assert left < -1.6 < right
+    assert top == pytest.approx(1.8)
+    assert lower == pytest.approx(0.6 * 1.8)
+    assert left < -1.8 < right
     words = [text.get_text() for text in ax.texts]
     assert {"f(x) − f(x₀)", "c(x − x₀)", "(x₀, f(x₀))", "c = 0.5, above f"} <= set(words)
 

@@ -46,7 +46,7 @@ def test_of_separable_rows_the_widest_band_is_drawn(shift, intercept):
 
 def test_of_others_the_common_point_of_the_hulls_with_its_shares():
     ax = plot.separability(XOR, [0, 0, 1, 1])
-    assert ax.get_title() == "not separable: both hulls have (0.5, 0.5)"
+    assert ax.get_title() == "not separable: both hulls contain (0.5, 0.5)"
     assert texts(ax) == ["1/2"] * 4
     star = ax.lines[-1]
     assert (*star.get_xdata(), *star.get_ydata()) == (0.5, 0.5)

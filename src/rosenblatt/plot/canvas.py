@@ -36,6 +36,13 @@ def new_axes(*shape: int, **options: Any) -> Any:
     return pyplot.subplots(*shape, layout="constrained", **options)[1]
 
 
+def halo() -> list[Any]:
+    """Return the path effects of text that can be read where it crosses a line: it has a white edge."""
+    from matplotlib.patheffects import withStroke
+
+    return [withStroke(linewidth=3, foreground="white")]
+
+
 def marker(epochs: Sequence[int] | NDArray) -> str:
     """Return a marker where epochs are few enough to be told apart."""
     return "o" if len(epochs) <= 30 else ""

@@ -11,7 +11,19 @@ from numpy.typing import NDArray
 from rosenblatt.errors import InvalidParameter
 from rosenblatt.exact.reading import NUMBER, POSITIVE
 from rosenblatt.losses import hinge, log, perceptron, zero_one
-from rosenblatt.plot.canvas import BLUE, COLOURS, GREEN, GREY, STYLES, VERMILION, Colour, label_end, new_axes, spread
+from rosenblatt.plot.canvas import (
+    BLUE,
+    COLOURS,
+    GREEN,
+    GREY,
+    STYLES,
+    VERMILION,
+    Colour,
+    halo,
+    label_end,
+    new_axes,
+    spread,
+)
 from rosenblatt.plot.plane import number
 from rosenblatt.rules import step
 
@@ -172,7 +184,8 @@ def subgradient(
     if below:
         _draw_inequality(ax, x0, height, min(below, key=lambda c: abs(c - (least + most) / 2)), f)
     ax.plot(x0, height, "o", color="black", markersize=9, zorder=5)
-    ax.annotate("(x₀, f(x₀))", (x0, height), (0, 18), textcoords="offset points", fontsize=12, ha="center")
+    style: dict[str, Any] = {"textcoords": "offset points", "fontsize": 12, "path_effects": halo()}
+    ax.annotate("(x₀, f(x₀))", (x0, height), (12, 34), ha="center", **style)
     formula = "max(" + ", ".join(_line_text(slope, shift) for slope, shift in parts) + ")"
     said = f"every c from {number(least)} to {number(most)} is a" if least < most else f"{number(least)} is the only"
     ax.set_title(f"f(x) = {formula}: {said} subgradient at {number(x0)}")
@@ -184,7 +197,8 @@ def subgradient(
 
 def _draw_inequality(ax: Axes, x0: float, height: float, c: float, f: Callable) -> None:
     """Draw f(x) − f(x₀) and c(x − x₀) as two uprights at one x, on the side where f is larger."""
-    x = max((x0 - 1.6, x0 + 1.6), key=lambda x: float(f(np.array(x))))
+    x = max((x0 - 1.8, x0 + 1.8), key=lambda x: float(f(np.array(x))))
+    words_style: dict[str, Any] = {"textcoords": "offset points", "fontsize": 12, "va": "center", "path_effects": halo()}
     ax.axhline(height, color=GREY, linewidth=1, linestyle=":")
     for shift, top, words, colour in (
         (-0.06, float(f(np.array(x))), "f(x) − f(x₀)", BLUE),
@@ -195,7 +209,7 @@ def _draw_inequality(ax: Axes, x0: float, height: float, c: float, f: Callable) 
         side = "right" if shift < 0 else "left"
         place = (x + shift, (top + height) / 2)
         away = (60 * shift, 0)
-        ax.annotate(words, place, away, textcoords="offset points", fontsize=12, color=colour, ha=side, va="center")
+        ax.annotate(words, place, away, color=colour, ha=side, **words_style)
 
 
 def _line_text(slope: float, shift: float) -> str:

@@ -6,14 +6,14 @@ One unit is as long across as up, so that what is at right angles looks so.
 from __future__ import annotations
 
 from math import atan2, degrees
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rosenblatt.errors import InvalidData, InvalidParameter
 from rosenblatt.exact.reading import MatrixLike, dense, numbers
-from rosenblatt.plot.canvas import COLOURS, GREEN, GREY, MARKERS, SKY, Colour
+from rosenblatt.plot.canvas import COLOURS, GREEN, GREY, MARKERS, SKY, Colour, halo
 from rosenblatt.theory.signed import two_valued
 
 if TYPE_CHECKING:
@@ -165,7 +165,10 @@ def gauge(ax: Axes, foot: NDArray, across: NDArray, name: str) -> None:
     ax.annotate("", at(foot + across), at(foot), arrowprops=style, zorder=4)
     _, left = directions(across)
     place = at(foot + across / 2)
-    ax.annotate(name, place, at(9 * left), textcoords="offset points", fontsize=13, ha="center", va="center")
+    side: dict[str, Any] = {"ha": "center", "va": "center"}
+    if len(name) > 1 and abs(left[0]) > 0.5:
+        side["ha"] = "left" if left[0] > 0 else "right"
+    ax.annotate(name, place, at(9 * left), textcoords="offset points", fontsize=13, path_effects=halo(), **side)
 
 
 def fill_hull(ax: Axes, points: NDArray, colour: Colour, name: str | None = None) -> None:

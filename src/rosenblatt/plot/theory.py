@@ -96,8 +96,8 @@ def proof(trace: Trace, ax: Axes | Iterable[Axes] | None = None) -> Axes:
 
 
 def _label_lines(ax: Axes) -> None:
-    """Write the name of each wall beside it, outside, and those of ‖w‖ and ⟨w, u⟩ where the run ends."""
-    upper, lower, norm, progress = ((line, np.column_stack(line.get_data())) for line in ax.lines)
+    """Write the name of each wall beside it, outside, and those of ‖w‖ and ⟨w, u⟩ above the walls."""
+    upper, lower = ((line, np.column_stack(line.get_data())) for line in ax.lines[:2])
     style: dict[str, Any] = {"textcoords": "offset points", "fontsize": 14}
     for (wall, path), part, away, side, height in (
         (upper, 0.45, (-6, 5), "right", "bottom"),
@@ -105,10 +105,7 @@ def _label_lines(ax: Axes) -> None:
     ):
         x, y = path[int(part * len(path))]
         ax.annotate(str(wall.get_label()), (x, y), away, color=VERMILION, ha=side, va=height, **style)
-    for (run, path), away, height in ((norm, (-8, 9), "bottom"), (progress, (9, -4), "top")):
-        if len(path):
-            x, y = path[-1]
-            ax.annotate(str(run.get_label()), (x, y), away, color=run.get_color(), va=height, **style)
+    ax.legend(handles=ax.lines[2:4], loc="upper left", labelcolor="linecolor", fontsize=14, frameon=False)
 
 
 def _cosine(ax: Axes, trace: Trace, k: NDArray, floor: NDArray) -> None:

@@ -14,7 +14,7 @@ from rosenblatt.exact.reading import NUMBER, POSITIVE, MatrixLike, Quantity
 from rosenblatt.feasibility.rows import row_lengths
 from rosenblatt.feasibility.search import plural
 from rosenblatt.plot import plane
-from rosenblatt.plot.canvas import BLUE, COLOURS, GREY, STYLES, VERMILION, new_axes
+from rosenblatt.plot.canvas import BLUE, COLOURS, GREY, STYLES, VERMILION, halo, new_axes
 from rosenblatt.plot.plane import at, number, read_pair
 from rosenblatt.theory import separation
 from rosenblatt.theory.geometry import gamma_affine, gamma_origin, margins
@@ -76,7 +76,7 @@ def margin(X: MatrixLike, y: ArrayLike, *, intercept: bool = True, ax: Axes | No
 
 
 def separability(X: MatrixLike, y: ArrayLike, *, intercept: bool = True, ax: Axes | None = None) -> Axes:
-    """Draw the widest band between two classes or, where no line separates them, the proof: a point that both hulls have.
+    """Draw the widest band between two classes or, where no line separates them, the proof: a point of both hulls.
 
     The proof is that of `theory.separability`: a mean of rows of one class that is also a mean of rows of the other, so
     that no line has the two classes on its two sides. These rows have rings and their shares of the means. Where the line
@@ -103,7 +103,7 @@ def separability(X: MatrixLike, y: ArrayLike, *, intercept: bool = True, ax: Axe
     >>> separability(square, [0, 0, 0, 1]).get_title()
     'separable: γ = 0.3536'
     >>> separability(square, [0, 1, 1, 0]).get_title()
-    'not separable: both hulls have (0.5, 0.5)'
+    'not separable: both hulls contain (0.5, 0.5)'
     """
     points, signs, classes = plane.read_rows(X, y, "a proof is", one=not intercept)
     proof = separation.separability(points, y, intercept=intercept)
@@ -126,9 +126,10 @@ def separability(X: MatrixLike, y: ArrayLike, *, intercept: bool = True, ax: Axe
     plane.ring(ax, shown[rows], "share of the common point" if intercept else "share of 0")
     for row, weight in zip(rows, weights, strict=True):
         plane.dotted(ax, shown[row], common)
-        ax.annotate(_share(weight, whole), at(shown[row]), (11, 8), textcoords="offset points", fontsize=12)
+        style: dict[str, Any] = {"textcoords": "offset points", "fontsize": 12, "path_effects": halo()}
+        ax.annotate(_share(weight, whole), at(shown[row]), (11, 8), **style)
     ax.plot(*common, "*", color="black", markersize=16, zorder=6)
-    where = f"both hulls have ({number(common[0])}, {number(common[1])})" if intercept else "0 is a mean of the rows y·x"
+    where = f"both hulls contain ({number(common[0])}, {number(common[1])})" if intercept else "0 is a mean of the rows y·x"
     ax.set_title(f"not separable: {where}")
     plane.keep_angles(ax, plane.square(shown if intercept else np.vstack([shown, np.zeros(2)])))
     plane.legend_below(ax)
@@ -248,17 +249,38 @@ def soft_margin(X: MatrixLike, y: ArrayLike, C: float = 1.0, ax: Axes | None = N
     unit = w / length
     middle = plane.band(ax, unit, b / length, 1 / length, frame)
     plane.scatter_classes(ax, points, signs, classes)
+    style: dict[str, Any] = {"textcoords": "offset points", "fontsize": 11, "va": "center", "path_effects": halo()}
+    taken = [points]
     for point, sign, xi in zip(points, signs, slack, strict=True):
         if xi:
             edge = point + sign * xi / length * unit
             ax.plot(*np.column_stack([point, edge]), color=COLOURS[int(sign > 0)], linewidth=1.8, zorder=2)
-            ax.annotate(f"ξ = {xi:.2g}", at(point), (10, -4), textcoords="offset points", fontsize=11, va="top")
+            style["ha"], away = ("right", -9) if sign * unit[0] > 0 else ("left", 9)  # the side on which no slack is drawn
+            words = point + np.array([away / 60 * (frame[1] - frame[0]), 0])  # about where they end
+            taken += [np.linspace(point, edge, 20), np.linspace(point, words, 5)]
+            ax.annotate(f"ξ = {xi:.2g}", at(point), (away, -4 * sign * unit[1]), **style)
     plane.ring(ax, points[signs * (points @ w + b) < 1 + 1e-4], "support vector")
-    plane.gauge(ax, middle, unit / length, "1/‖w‖")
+    plane.gauge(ax, _free_foot(middle, unit, 1 / length, np.vstack(taken), frame), unit / length, "1/‖w‖")
     ax.set_title(f"C = {C:g}: 1/‖w‖ = {number(1 / length)}, slack Σξ = {number(float(slack.sum()))}")
     plane.keep_angles(ax, frame)
     plane.legend_below(ax)
     return ax
+
+
+def _free_foot(middle: NDArray, unit: NDArray, width: float, taken: NDArray, frame: plane.Frame) -> NDArray:
+    """Return the place on the line at which a gauge of this width and its name are farthest from what is drawn."""
+    (_, along), size = plane.directions(unit), frame[1] - frame[0]
+    upright = np.linspace(0, width, 9)[:, None] * unit
+    reach = np.linspace(-0.07, 0.07, 5) + (0.07 * np.sign(along[0]) if abs(along[0]) > 0.5 else 0)
+    name = width / 2 * unit + 0.04 * size * along + reach[:, None] * np.array([size, 0])
+    feet = middle + np.linspace(-1, 1, 81)[:, None] * size * along
+    covered = feet[:, None] + np.vstack([upright, name])
+    low, high = np.array(frame[::2]) + 0.01 * size, np.array(frame[1::2]) - 0.01 * size
+    inside = ((covered > low) & (covered < high)).all(axis=(1, 2))
+    if not inside.any():
+        return middle
+    apart = np.linalg.norm(covered[inside][:, :, None] - taken, axis=-1).min(axis=(1, 2))
+    return feet[inside][apart.argmax()]
 
 
 def cone(w: ArrayLike, X: MatrixLike, y: ArrayLike, *, sigma: float = 0.1, ax: Axes | None = None) -> Axes:
