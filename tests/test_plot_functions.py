@@ -48,7 +48,10 @@ def test_the_inequality_is_drawn_for_one_place():
     assert {"f(x) − f(x₀)", "c(x − x₀)", "(x₀, f(x₀))", "c = 0.5, above f"} <= set(words)
 
 
-@pytest.mark.parametrize("given", [{"lines": [1, 2]}, {"lines": []}, {"slopes": [np.inf]}, {"x0": np.nan}])
+@pytest.mark.parametrize(
+    "given",
+    [{"lines": [1, 2]}, {"lines": []}, {"lines": [[1], [1, 2]]}, {"slopes": [np.inf]}, {"slopes": ["up"]}, {"x0": np.nan}],
+)
 def test_a_subgradient_is_of_numbers(given):
     with pytest.raises(InvalidParameter):
         plot.subgradient(**given)

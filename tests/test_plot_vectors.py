@@ -139,7 +139,7 @@ def test_lines_of_one_w_and_several_intercepts_are_parallel():
     assert all((np.array(mark.xyann) @ [1, 2] > 0) == (mark.get_text() == "+") for mark in marks)
 
 
-@pytest.mark.parametrize("intercepts", [[], [1, 1], [np.nan], [[1, 2]]])
+@pytest.mark.parametrize("intercepts", [[], [1, 1], [np.nan], [[1, 2]], [[1], [2, 3]], ["a"]])
 def test_intercepts_are_numbers_each_once(intercepts):
     with pytest.raises(InvalidParameter, match="each once"):
         plot.intercept([1, 2], intercepts)

@@ -22,7 +22,7 @@ def test_each_weight_is_a_line_of_steps_and_names_stand_where_they_end():
 
 
 def test_weights_are_a_row_for_each_update():
-    for path in ([1, 2], np.ones((0, 3)), [[np.nan]]):
+    for path in ([1, 2], np.ones((0, 3)), [[np.nan]], [[1, 2], [3]], [["a"]]):
         with pytest.raises(InvalidData, match="a row for each update"):
             plot.weights(path)
     with pytest.raises(InvalidParameter, match="up to 1 names"):
@@ -50,7 +50,9 @@ def test_variances_are_an_ellipse_along_the_axes():
     assert np.abs(ax.lines[0].get_data()).max(axis=1) == pytest.approx([2, 1], abs=1e-3)
 
 
-@pytest.mark.parametrize("covariance", [[1, -1], [[1, 2], [0, 1]], [[1, 2], [2, 1]], [1, 2, 3], [np.nan, 1]])
+@pytest.mark.parametrize(
+    "covariance", [[1, -1], [[1, 2], [0, 1]], [[1, 2], [2, 1]], [1, 2, 3], [np.nan, 1], [[1], [2, 3]], "wide"]
+)
 def test_a_covariance_is_symmetric_and_positive(covariance):
     with pytest.raises(InvalidParameter, match="covariance"):
         plot.confidence([1, 2], covariance)

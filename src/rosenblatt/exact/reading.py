@@ -73,7 +73,9 @@ def numbers(X: MatrixLike, name: str = "X", *, integers: bool = False) -> Any:
     refused. With `integers`, a dense array of Python's integers that floats cannot hold stays as it is."""
     if np.ma.isMaskedArray(X) and np.ma.getmaskarray(X).any():
         raise InvalidData(f"{name} must not have masked entries; fill them in, or remove their rows")
-    A: Any = sp.csr_array(X, copy=False) if sp.issparse(X) and np.ndim(X) == 2 else X if sp.issparse(X) else np.asarray(X)
+    A: Any = X if sp.issparse(X) else as_array(X, name)
+    if sp.issparse(A) and A.ndim == 2:
+        A = sp.csr_array(A, copy=False)
     if A.ndim != 2:
         raise InvalidData(
             f"{name} must have two dimensions, rows and columns; got {A.ndim}", hint="try reshape(-1, 1), or [x]"
@@ -94,6 +96,22 @@ def numbers(X: MatrixLike, name: str = "X", *, integers: bool = False) -> Any:
     if not np.isfinite(values).all():
         raise InvalidData(f"{name} must hold finite numbers; it has NaN or infinity")
     return A
+
+
+def floats(values: ArrayLike) -> NDArray:
+    """The values as an array of floats; NaN alone, of no dimension, for what are not numbers in rows of one length."""
+    try:
+        return np.array(values, dtype=np.float64)
+    except (TypeError, ValueError, OverflowError):
+        return np.array(np.nan)
+
+
+def as_array(values: ArrayLike, name: str) -> NDArray:
+    """The values as an array of whatever they are; lists of different lengths are none."""
+    try:
+        return np.asarray(values)
+    except ValueError:
+        raise InvalidData(f"{name} must be a table or a list of single values; it has lists of different lengths") from None
 
 
 def _held(X: NDArray) -> bool:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rosenblatt.errors import InvalidParameter
-from rosenblatt.exact.reading import NUMBER, POSITIVE
+from rosenblatt.exact.reading import NUMBER, POSITIVE, floats
 from rosenblatt.losses import hinge, log, perceptron, zero_one
 from rosenblatt.plot.canvas import (
     BLUE,
@@ -155,7 +155,7 @@ def subgradient(
     'f(x) = max(−x, 0): 0 is the only subgradient at 2'
     """
     NUMBER.check("x0", x0)
-    parts, tried = np.asarray(lines, dtype=np.float64), np.asarray(slopes, dtype=np.float64)
+    parts, tried = floats(lines), floats(slopes)
     if parts.ndim != 2 or parts.shape[1] != 2 or not len(parts) or not np.isfinite(parts).all():
         raise InvalidParameter("lines", lines, "pairs (slope, intercept) of finite numbers")
     if tried.ndim != 1 or not np.isfinite(tried).all():

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from rosenblatt.errors import InvalidData, InvalidParameter
+from rosenblatt.exact.reading import floats
 from rosenblatt.feasibility.search import plural
 from rosenblatt.plot import plane
 from rosenblatt.plot.canvas import BLUE, COLOURS, GREY, STYLES, label_end, new_axes, spread
@@ -42,9 +43,9 @@ def weights(path: ArrayLike, names: Sequence[str] = (), ax: Axes | None = None) 
     >>> ax.get_title(), [text.get_text() for text in ax.texts]
     ('3 weights, 2 updates', ['rain: 4'])
     """
-    values = np.asarray(path, dtype=np.float64)
+    values = floats(path)
     if values.ndim != 2 or not values.size or not np.isfinite(values).all():
-        raise InvalidData(f"path must be finite weights, a row for each update; its shape is {values.shape}")
+        raise InvalidData("path must be finite weights, a row for each update, and all rows of one length")
     if len(names) > values.shape[1]:
         raise InvalidParameter("names", names, f"up to {values.shape[1]} names, as many as there are features")
     ax = ax or new_axes(figsize=(7.5, 5))
@@ -91,7 +92,7 @@ def confidence(w: ArrayLike, covariance: ArrayLike, ax: Axes | None = None) -> A
     >>> confidence([1, 2], [0.25, 0.01]).get_title()
     'standard deviations from 0.1 to 0.5'
     """
-    mean, sigma = read_pair("w", w), np.asarray(covariance, dtype=np.float64)
+    mean, sigma = read_pair("w", w), floats(covariance)
     sigma = np.diag(sigma) if sigma.ndim == 1 else sigma
     if sigma.shape != (2, 2) or not np.isfinite(sigma).all() or not np.allclose(sigma, sigma.T):
         raise InvalidParameter("covariance", covariance, "two variances, or a symmetric matrix of two rows")

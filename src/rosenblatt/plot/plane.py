@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rosenblatt.errors import InvalidData, InvalidParameter
-from rosenblatt.exact.reading import MatrixLike, dense, numbers
+from rosenblatt.exact.reading import MatrixLike, dense, floats, numbers
 from rosenblatt.plot.canvas import COLOURS, GREEN, GREY, MARKERS, SKY, Colour, halo
 from rosenblatt.theory.signed import two_valued
 
@@ -26,10 +26,7 @@ _SPACE = 0.15  # free on each side, in parts of the width
 
 def read_pair(name: str, values: ArrayLike, *, zero: bool = True) -> NDArray:
     """Return the two numbers; all 0 only where `zero` allows it."""
-    try:
-        vector = np.asarray(values, dtype=np.float64)
-    except (TypeError, ValueError):
-        vector = np.empty(0)  # not numbers
+    vector = floats(values)
     if vector.shape != (2,) or not np.isfinite(vector).all():
         raise InvalidParameter(name, values, "two finite numbers; the picture is of the plane")
     if not zero and not vector.any():

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rosenblatt.errors import InvalidData, InvalidParameter
-from rosenblatt.exact.reading import COUNT, MatrixLike, dense, numbers
+from rosenblatt.exact.reading import COUNT, MatrixLike, dense, floats, numbers
 from rosenblatt.feasibility.first_order import VonNeumann
 from rosenblatt.feasibility.rows import row_lengths
 from rosenblatt.feasibility.search import Budget, plural
@@ -95,7 +95,7 @@ def intercept(w: ArrayLike, intercepts: Sequence[float] = (-4, 0, 4), ax: Axes |
     >>> [text.get_text() for text in intercept([1, 2], [-5, 5]).get_legend().get_texts()]
     ['b = −5', 'b = 5']
     """
-    normal, values = read_pair("w", w, zero=False), np.asarray(intercepts, dtype=np.float64)
+    normal, values = read_pair("w", w, zero=False), floats(intercepts)
     if values.ndim != 1 or not len(values) or not np.isfinite(values).all() or len(np.unique(values)) < len(values):
         raise InvalidParameter("intercepts", intercepts, "finite numbers, each once")
     values = np.sort(values)

@@ -29,7 +29,7 @@ from numpy.typing import ArrayLike, NDArray
 from rosenblatt.errors import InvalidData, InvalidParameter
 from rosenblatt.exact.certificates import Certificate, Combination, as_floats, columns_as_rows, entries
 from rosenblatt.exact.dyadic import cleared, fractions, products
-from rosenblatt.exact.reading import NUMBER, Matrix, MatrixLike, numbers
+from rosenblatt.exact.reading import NUMBER, Matrix, MatrixLike, as_array, numbers
 from rosenblatt.exact.rounding import combination
 from rosenblatt.feasibility.rows import row_lengths
 from rosenblatt.theory.alternative import Open, decide
@@ -242,7 +242,7 @@ def margins(X: MatrixLike, y: ArrayLike, w: ArrayLike, b: float = 0.0) -> NDArra
     [3.0, 1.0, -0.0]
     """
     X = numbers(X)
-    y = np.asarray(y)
+    y = as_array(y, "y")
     signed = y.shape == (X.shape[0],) and y.dtype.kind in "iuf" and np.isin(y, (-1, 1)).all()
     signs = y.astype(np.float64) if signed else two_valued(y, X.shape[0])[0]
     return signs * _offset(X, w, b)

@@ -9,7 +9,7 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
 from rosenblatt.errors import InvalidData, InvalidParameter
-from rosenblatt.exact.reading import NUMBER, Matrix, MatrixLike, numbers
+from rosenblatt.exact.reading import NUMBER, Matrix, MatrixLike, as_array, floats, numbers
 
 RandomSeed: TypeAlias = int | np.random.Generator | None  # what `numpy.random.default_rng` takes
 
@@ -30,13 +30,13 @@ class Signed(NamedTuple):
 def read(X: MatrixLike, y: ArrayLike, constant: float = 1.0) -> Signed:
     """The rows of X (array, DataFrame or sparse) with the sign of their label and the constant feature κ; 0 for none."""
     X = numbers(X)
-    NUMBER.check("constant", constant)
+    constant = NUMBER.check("constant", constant)
     signs, classes = two_valued(y, X.shape[0], one=not constant)
     A = sp.csr_array(sp.diags_array(signs) @ X) if sp.issparse(X) else X * signs[:, None]
     A = with_column(A, signs * constant) if constant else A
     if not isinstance(A, np.ndarray):
         A.sort_indices()
-    return Signed(A, signs, classes, float(constant))
+    return Signed(A, signs, classes, constant)
 
 
 def with_column(A: Matrix, last: NDArray) -> Matrix:
@@ -50,7 +50,7 @@ def two_valued(y: ArrayLike, rows: int, *, one: bool = False) -> tuple[NDArray, 
     With `one`, for hyperplanes through the origin, there may be one class alone: numbers up to 0 are then the negative
     label, and all others the positive one.
     """
-    y = np.asarray(y)
+    y = as_array(y, "y")
     if y.shape != (rows,):
         raise InvalidData(f"y must have one label for each of the {rows} rows; got the shape {y.shape}")
     if y.dtype.kind == "f" and not np.isfinite(y).all():
@@ -71,10 +71,7 @@ def two_valued(y: ArrayLike, rows: int, *, one: bool = False) -> tuple[NDArray, 
 
 def read_weights(name: str, values: ArrayLike, size: int) -> NDArray:
     """The values as a vector with a coordinate for each column of the rows."""
-    try:
-        vector = np.array(values, dtype=np.float64)
-    except (TypeError, ValueError):
-        vector = np.empty(0)  # not numbers
+    vector = floats(values)
     if vector.shape != (size,) or not np.isfinite(vector).all():
         allowed = f"{size} finite numbers, one a feature and, if there is one, the last for the constant one"
         raise InvalidParameter(name, values, allowed)
