@@ -1,6 +1,7 @@
 """A traced run is the perceptron's, and the proof holds at every update of it; where it cannot, that is seen."""
 
 import math
+from fractions import Fraction
 
 import numpy as np
 import pandas as pd
@@ -10,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from worked import SPAM, SPAM_Y
 
+from rosenblatt.errors import InvalidData
 from rosenblatt.testing import reference
 from rosenblatt.testing.strategies import separated
 from rosenblatt.theory import bounds, hard
@@ -274,9 +276,15 @@ def test_a_wall_that_claims_too_much_is_passed():
         ({"order": "sorted"}, "order must be one of cyclic, shuffle, .* got 'sorted'"),
         ({"order": [0, 1]}, "must be a sequence that names every row"),
         ({"order": [0.5]}, "numbers of rows from 0 to 5"),
+        ({"order": [[0, 1], [2]]}, "numbers of rows from 0 to 5"),
         ({"separator": [1, 2]}, "separator must be 6 finite numbers, .* got .1, 2."),
         ({"separator": np.zeros(6)}, "must be a vector that is not zero"),
         ({"start": np.full(6, np.nan)}, "start must be 6 finite numbers"),
+        ({"start": [10**400] * 6}, "start must be 6 finite numbers"),
+        ({"start": [1e200] * 6}, "start must be numbers up to 1e\\+150"),
+        ({"gamma": 1e300}, "gamma must be numbers up to 1e\\+150"),
+        ({"rate": 1e200}, "η²R² \\+ 2ηδ, .*, overflows"),
+        ({"rate": 1e10, "delta": 1e308}, "η²R² \\+ 2ηδ, .*, overflows"),
         ({"constant": np.inf}, "finite"),
         ({"mistake": "label"}, "mistake must be one of margin, prediction; got 'label'"),
         ({"mistake": "prediction", "zero_sign": 0}, "zero_sign must be 1 or -1, .* got 0"),
@@ -287,6 +295,23 @@ def test_a_wall_that_claims_too_much_is_passed():
 def test_nonsense_is_refused(wrong, message):
     with pytest.raises(ValueError, match=message):
         trace(SPAM, SPAM_Y, **wrong)
+
+
+def test_rows_and_labels_of_different_lengths_are_refused():
+    with pytest.raises(InvalidData, match=r"X must be a table .* it has lists of different lengths"):
+        trace([[1, 2], [3]], [0, 1])
+    with pytest.raises(InvalidData, match="y must be a table or a list of single values"):
+        trace([[1, 2], [3, 4]], [[0], [0, 1]])
+
+
+def test_a_separator_of_any_length_is_the_same_direction():
+    units = [trace(SPAM, SPAM_Y, separator=size * np.arange(1.0, 7.0)).separator for size in (1e-200, 1.0, 1e200)]
+    assert np.allclose(units, np.arange(1, 7) / math.sqrt(91))
+
+
+def test_parameters_may_be_whole_numbers_in_any_form():
+    run = trace(SPAM, SPAM_Y, constant=Fraction(1, 2), max_updates=4.0)
+    assert np.array_equal(run.example, trace(SPAM, SPAM_Y, constant=0.5, max_updates=4).example)
 
 
 def test_a_run_in_a_line():

@@ -122,7 +122,7 @@ def trace(
     """
     DELTA.check("delta", delta)
     POSITIVE.check("rate", rate)
-    COUNT.check("max_updates", max_updates)
+    most = int(COUNT.check("max_updates", max_updates))
     rows = read(X, y, constant)
     A = rows.A
     norms = row_lengths(A)
@@ -130,14 +130,20 @@ def trace(
     if not np.isfinite(radius) or radius > _LARGEST:
         row = int(np.argmax(norms))
         raise NumericOverflow(f"the squared length of row {row} of X overflows", row=row, hint="scale X down")
+    if rate * radius > _LARGEST or rate * delta > _LARGEST**2:
+        hint = "take a smaller rate or delta, or scale X down"
+        raise NumericOverflow("η²R² + 2ηδ, which an update may add to ‖w‖², overflows", hint=hint)
     mistakes = _mistakes(mistake, delta, zero_sign, rows.y)
     epoch = _epoch(order, norms, np.random.default_rng(random_state))
     u, measured = _widest_separator(X, y, constant) if separator is None else _margin_of(A, separator)
     claimed = measured if gamma is None else NUMBER.check("gamma", gamma)
     w = first = np.zeros(A.shape[1]) if start is None else read_weights("start", start, A.shape[1])
+    if np.abs(w).max() > _LARGEST or abs(rate * claimed) > _LARGEST:
+        name, value = ("start", start) if np.abs(w).max() > _LARGEST else ("gamma", gamma)
+        raise InvalidParameter(name, value, f"numbers up to {_LARGEST:g}, whose squares floats can hold")
     example, margin = list[int](), list[float]()
     norm, progress = [float(np.linalg.norm(w))], [float(w @ u)]
-    for i, before, w in islice(learn(A, first, rate, mistakes, epoch), max_updates):
+    for i, before, w in islice(learn(A, first, rate, mistakes, epoch), most):
         example.append(i)
         margin.append(before)
         norm.append(float(np.linalg.norm(w)))
@@ -203,7 +209,10 @@ def _epoch(order: str | Sequence[int], norms: NDArray, rng: np.random.Generator)
     }
     if isinstance(order, str) and order in words:
         return words[order]
-    rows = np.asarray(order)
+    try:
+        rows = np.asarray(order)
+    except ValueError:
+        rows = np.array(None)  # lists of different lengths
     if rows.ndim != 1 or rows.dtype.kind not in "iu" or not ((rows >= 0) & (rows < count)).all():
         raise InvalidParameter("order", order, f"one of {', '.join(ORDERS)}, or numbers of rows from 0 to {count - 1}")
     if len(set(rows.tolist())) < count:
@@ -225,7 +234,8 @@ def _widest_separator(X: MatrixLike, y: ArrayLike, constant: float) -> tuple[NDA
 def _margin_of(A: Matrix, separator: ArrayLike) -> tuple[NDArray, float]:
     """(the separator, of length 1, its margin)."""
     u = read_weights("separator", separator, A.shape[1])
-    length = float(np.linalg.norm(u))
-    if length == 0:
+    if not u.any():
         raise InvalidParameter("separator", separator, "a vector that is not zero")
-    return u / length, float((A @ (u / length)).min())
+    u = u / np.abs(u).max()  # so that no square overflows
+    u = u / np.linalg.norm(u)
+    return u, float((A @ u).min())
