@@ -6,6 +6,7 @@ import base64
 import hashlib
 import json
 import math
+import os
 import re
 import time
 
@@ -219,6 +220,13 @@ def test_the_command_saves_the_page(table, capsys):
     found = content(page)
     assert [found["names"][axis] for axis in found["axes"]] == ["a", "c"]
     assert "<h1>The perceptron on rows.csv</h1>" in page
+
+
+def test_a_file_whose_name_is_not_utf_8_has_a_page_too(table, capsys):
+    name = os.fsdecode(b"\xff.csv")
+    (table / "rows.csv").rename(table / name)
+    assert main(["trace", name, "--target", "label", "--html", "run.html"]) == 0, capsys.readouterr().err
+    assert r"<h1>The perceptron on \udcff.csv</h1>" in (table / "run.html").read_text(encoding="utf-8")
 
 
 def test_the_command_shows_the_cycle_of_what_nothing_separates(table, capsys):

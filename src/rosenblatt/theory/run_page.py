@@ -34,7 +34,7 @@ _SUBSCRIPTS = str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉")
 def write_page(path: str | os.PathLike[str], title: str, content: Mapping[str, object]) -> None:
     """Write the page that shows this content; the file appears when it is complete."""
     with atomic_write(path) as file:
-        file.write(page_html(title, content).encode())
+        file.write(page_html(title, content).encode("utf-8", "backslashreplace"))  # a file's name need not be UTF-8
 
 
 def page_html(title: str, content: Mapping[str, object]) -> str:
