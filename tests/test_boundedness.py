@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rosenblatt.errors import InvalidData, InvalidParameter
+from rosenblatt.errors import InvalidData, InvalidParameter, NumericOverflow
 from rosenblatt.theory import bounds, find_cycle, length_bound
 from rosenblatt.theory.hard import exponential
 
@@ -118,7 +118,7 @@ def test_refusals_say_what_to_do():
         bounds.boundedness(1.0, [1.0, 0.0])
 
 
-@pytest.mark.parametrize("start", [[1, 2], [1, 2, np.nan], "start"])
+@pytest.mark.parametrize("start", [[1, 2], [1, 2, np.nan], "start", [10**400, 0, 0]])
 def test_a_start_has_a_weight_for_each_feature_and_the_constant(start):
     with pytest.raises(InvalidParameter, match="start must be 3 finite numbers"):
         length_bound([[0, 1], [1, 0]], [1, -1], start=start)
@@ -126,3 +126,10 @@ def test_a_start_has_a_weight_for_each_feature_and_the_constant(start):
 
 def test_rows_whose_squares_overflow_are_bounded():
     assert length_bound([[1e200, 0], [0, 1e200]], [1, -1], constant=0).radius == pytest.approx(1e200)
+    assert length_bound([[3.0, 0], [0, 4]], [1, -1], constant=0, start=[3e200, 4e200]).bound >= 5e200
+
+
+@pytest.mark.parametrize("row", [[10**400, 0], [1.7e308, 1.7e308]])
+def test_rows_that_are_too_long_for_floats_are_refused(row):
+    with pytest.raises(NumericOverflow, match="the length of a row of X is too large for floats"):
+        length_bound([row], [1], constant=0)

@@ -7,15 +7,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from itertools import combinations, islice
-from math import comb, hypot
+from math import comb, hypot, isfinite
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rosenblatt.errors import InvalidData
+from rosenblatt.errors import InvalidData, NumericOverflow
 from rosenblatt.exact.elimination import echelon
 from rosenblatt.exact.reading import MatrixLike
+from rosenblatt.feasibility.programs import near_float
 from rosenblatt.theory import bounds
 from rosenblatt.theory.cycles import Number, exact_rows, is_rational
 from rosenblatt.theory.signed import read_weights
@@ -101,8 +102,10 @@ def length_bound(
     if not is_rational(A):
         raise InvalidData("X must hold rational numbers: whether rows depend on one another is decided exactly")
     rows = _different([[Fraction(value) for value in row] for row in A.tolist()])
-    floats = np.array([[float(value) for value in row] for row in rows]).reshape(-1, A.shape[1])
+    floats = np.array([[near_float(value) for value in row] for row in rows]).reshape(-1, A.shape[1])
     radius = max(map(hypot, *floats.T), default=0.0) * (1 + _ROUNDING)
+    if not isfinite(radius):
+        raise NumericOverflow("the length of a row of X is too large for floats", hint="scale X down")
     rank = len(echelon(rows, A.shape[1]).pivots)
     sets = sum(comb(len(rows), r) for r in range(1, rank + 1))
     if sets > _SETS:
@@ -111,7 +114,7 @@ def length_bound(
             hint="take fewer rows or features",
         )
     spreads = tuple(_spread(rows, floats, r, radius) for r in range(1, rank + 1))
-    length = 0.0 if start is None else float(np.linalg.norm(read_weights("start", start, A.shape[1])))
+    length = 0.0 if start is None else hypot(*read_weights("start", start, A.shape[1]))
     bound = bounds.boundedness(radius, spreads, delta=delta, rate=rate, start=length * (1 + _ROUNDING))
     return LengthBound(bound * (1 + _ROUNDING), radius, spreads)
 
