@@ -351,6 +351,13 @@ def test_an_average_needs_weights_and_epochs_a_number():
         compare(lambda *args: list(textbook(*args)), X, SIGNS, average=True)
     with pytest.raises(InvalidParameter, match="epochs"):
         compare(shown(), X, SIGNS, epochs=0)
+    assert compare(shown(), X, SIGNS, epochs=3.0)
+
+
+@pytest.mark.parametrize("answer", [[10**400, 0, 0], ([1, 0], 10**400), ([[1], [1, 2]], 0)])
+def test_weights_that_are_no_floats_are_refused(answer):
+    with pytest.raises(InvalidData, match="the weights of the function cannot be read"):
+        compare(lambda X, y, epochs: answer, X, SIGNS)
 
 
 @given(st.data())

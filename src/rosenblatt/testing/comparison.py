@@ -156,7 +156,7 @@ def compare(
     >>> bool(found), found.reason, found.update, found.row
     (False, 'tie', 1, 0)
     """
-    COUNT.check("epochs", epochs)
+    epochs = int(COUNT.check("epochs", epochs))
     table = numbers(X)
     rows = table.toarray() if sp.issparse(table) else table
     signs = two_valued(y, len(rows))[0]
@@ -193,7 +193,7 @@ def read_answer(answer: object, features: int, most: int) -> Output:
             hint = "append w.copy(), or write w = w + y * x, which makes a new array"
             raise InvalidData("all updates of the list hold the same array, which shows only its last values", hint=hint)
         return _changes(updates, features)
-    if isinstance(answer, tuple) and len(answer) == 2 and np.ndim(answer[0]):
+    if isinstance(answer, tuple) and len(answer) == 2 and not np.isscalar(answer[0]):
         return Output(result=_vector(answer[0], features, answer[1]))
     return Output(result=_vector(answer, features))
 
@@ -231,7 +231,7 @@ def _vector(w: object, features: int, b: object = None) -> NDArray:
     try:
         weights = np.array(w, dtype=np.float64).ravel()
         weights = weights if b is None else np.append(weights, np.array(b, dtype=np.float64).ravel())
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise _unreadable(f"got {w!r}") from None
     if len(weights) not in (features, features + 1) or not np.isfinite(weights).all():
         raise _unreadable(f"got {weights.tolist()}, where there are {features} features")
