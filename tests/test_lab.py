@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import gzip
 import http.client
 import json
 import os
@@ -21,7 +23,7 @@ from worked import EIGHT, EIGHT_Y, SIX, SIX_Y
 from rosenblatt.cli import main
 from rosenblatt.errors import InvalidData, InvalidParameter, LimitExceeded, NumericOverflow, UnknownParameter
 from rosenblatt.lab import LEARNERS, Job, forms, record, recording
-from rosenblatt.lab.app import describe, parse_run, run_content
+from rosenblatt.lab.app import describe, make_app, parse_run, run_content
 from rosenblatt.lab.points import parse_points, presets, read_points
 from rosenblatt.lab.warming import Warming
 from rosenblatt.theory import trace
@@ -264,6 +266,15 @@ def test_a_run_is_json_with_its_proof():
     assert content["grids"]
 
 
+@pytest.mark.parametrize(
+    ("learner", "settings"), [("Perceptron", {"eta0": 1e300}), ("SigmaPerceptron", {"intercept_scaling": 1e-300})]
+)
+def test_a_run_that_overflows_is_refused(learner, settings):
+    X, y = np.array([[0.0, 0.0], [0.0, 0.0], [1.0, 1.0], [1.0, 1.0]]), np.array([1, -1, 1, -1])
+    with pytest.raises(NumericOverflow, match="overflow"):
+        record(X, y, Job(learner, settings))
+
+
 # Files
 
 
@@ -504,6 +515,40 @@ def test_the_browser_is_opened_unless_told_otherwise(monkeypatch):
     assert main(["lab"]) == 0
     assert main(["lab", "--no-open"]) == 0
     assert opened == ["http://127.0.0.1:1"]
+
+
+def test_of_a_large_table_only_the_beginning_is_read(monkeypatch):
+    seen = []
+    count = recording.check_count
+    monkeypatch.setattr("rosenblatt.lab.points.check_count", lambda rows: (seen.append(rows), count(rows)))
+    text = gzip.compress(b"x,y,label\n" + b"1,2,a\n" * 1_000_000)
+    with pytest.raises(LimitExceeded, match="points must be at most 500"):
+        parse_points(text)
+    assert len(seen) == 1
+    assert seen[0] < 600_000
+
+
+def test_points_can_be_read_from_a_file_whose_name_is_not_utf_8(tmp_path):
+    path = tmp_path / os.fsdecode(b"\xff.csv")
+    path.write_text("x,y,label\n1,2,a\n3,4,b\n")
+    app = make_app(Warming((), lambda name: None), read_points(path))
+    answer = asyncio.run(get(app, "/lab"))
+    assert json.loads(answer)["points"]["name"] == "\udcff.csv"
+
+
+async def get(app, path):
+    """The body of the answer to a request that no guard stands before."""
+    sent = []
+
+    async def receive():
+        return {"type": "http.request", "body": b"", "more_body": False}
+
+    async def send(message):
+        sent.append(message)
+
+    scope = {"type": "http", "method": "GET", "path": path, "query_string": b"", "headers": [], "root_path": ""}
+    await app(scope, receive, send)
+    return b"".join(message.get("body", b"") for message in sent)
 
 
 def test_points_can_be_read_from_a_path(tmp_path):

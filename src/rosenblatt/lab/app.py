@@ -207,4 +207,4 @@ def _are_numbers(values: object, count: int) -> bool:
 
 def _answer(content: Mapping[str, Any]) -> Response:
     text = json.dumps(content, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
-    return Response(text, media_type=wire.JSON)
+    return Response(text.encode("utf-8", "backslashreplace"), media_type=wire.JSON)  # a file's name need not be UTF-8

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tempfile
+from contextlib import closing
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -12,7 +13,7 @@ from numpy.typing import NDArray
 from rosenblatt.data.tables import Table
 from rosenblatt.data.tables.schema import ColumnError
 from rosenblatt.errors import InvalidData, RosenblattError
-from rosenblatt.lab.recording import check_points
+from rosenblatt.lab.recording import check_count, check_points
 from rosenblatt.theory.hard import exponential
 
 
@@ -117,7 +118,11 @@ def parse_points(content: bytes) -> Points:
 def _fitted(path: str | Path, target: int | None) -> tuple[Table, list[Any]]:
     table = Table(target=target, scale="none")
     try:
-        batches = list(table.batches([str(path)]))
+        with closing(table.batches([str(path)])) as read:
+            batches = list[Any]()
+            for batch in read:
+                batches.append(batch)
+                check_count(sum(batch.rows for batch in batches))  # before a large file is held, or a compressed one
         return table.fit(batches), batches
     except RosenblattError as error:
         error.settings = {}  # nothing about the reading can be set in the lab

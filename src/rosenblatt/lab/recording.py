@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rosenblatt.engine.visits import Visits
-from rosenblatt.errors import InvalidData, InvalidParameter, LimitExceeded
+from rosenblatt.errors import InvalidData, InvalidParameter, LimitExceeded, NumericOverflow
 from rosenblatt.estimators.plan import generator
 from rosenblatt.lab.forms import learns_from_single_rows, make
 from rosenblatt.theory import NotSeparable, Trace, trace
@@ -142,7 +142,7 @@ def record(X: NDArray, y: NDArray, job: Job, box: Box = (-1.0, 1.0, -1.0, 1.0)) 
     LimitExceeded
         If there are more points, or more epochs or updates are asked for, than the lab takes.
     InvalidData, InvalidParameter
-        For points and parameters that cannot be learned from.
+        For points and parameters that cannot be learned from; `NumericOverflow` if weights or scores became infinite.
 
     Examples
     --------
@@ -180,18 +180,18 @@ def record(X: NDArray, y: NDArray, job: Job, box: Box = (-1.0, 1.0, -1.0, 1.0)) 
         else:
             states.add(model.fit(X, y), None)
             ended = _End("done", "run", model.n_updates_, 1)
-    errors, margin = states.errors()
-    lines = np.array(states.lines) if states.lines else None
-    return Recording(states.example, states.mistakes, lines, states.kept_grids(), errors, margin, *ended, proof)
+        errors, margin = states.errors()
+    lines, grids = np.array(states.lines) if states.lines else None, states.kept_grids()
+    shown: list[Any] = [each for each in (lines, margin, *grids.values()) if each is not None]
+    if not all(np.isfinite(each).all() for each in shown):
+        raise NumericOverflow("the weights or scores overflowed", hint="take parameters that are nearer to the defaults")
+    return Recording(states.example, states.mistakes, lines, grids, errors, margin, *ended, proof)
 
 
 def check_points(X: NDArray, y: NDArray) -> tuple[NDArray, NDArray]:
     """Return points as arrays of floats and of −1 and 1; refuse those that the lab does not take."""
     X, y = np.ascontiguousarray(X, dtype=np.float64), np.asarray(y)
-    if len(X) > MOST_POINTS:
-        raise LimitExceeded(
-            "points", len(X), MOST_POINTS, hint="take some of them; rosenblatt train learns from any number"
-        )
+    check_count(len(X))
     if X.ndim != 2 or X.shape[1:] != (2,) or y.shape != X.shape[:1] or not np.isin(y, CLASSES).all():
         raise InvalidData("a point must be two numbers and a class, -1 or 1")
     if not (np.abs(X) <= LARGEST).all():  # which no NaN is
@@ -199,6 +199,13 @@ def check_points(X: NDArray, y: NDArray) -> tuple[NDArray, NDArray]:
     if len(np.unique(y)) < 2:
         raise InvalidData("points must be of both classes", hint="add a point of the other class")
     return X, y.astype(np.int64)
+
+
+def check_count(points: int) -> None:
+    """Refuse more points than the lab takes."""
+    if points > MOST_POINTS:
+        hint = "take some of them; rosenblatt train learns from any number"
+        raise LimitExceeded("points", points, MOST_POINTS, hint=hint)
 
 
 class _End(NamedTuple):
