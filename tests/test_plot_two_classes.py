@@ -140,10 +140,10 @@ def test_slack_reaches_from_a_row_to_its_edge(C):
     segments = [np.column_stack(line.get_data()) for line in ax.lines[3:]]
     short = value < 1 - 1e-4
     assert np.allclose([start for start, _ in segments], X[short])
-    assert np.allclose([end @ w + b for _, end in segments], y[short], atol=1e-6)
+    assert np.allclose([end @ w + b for _, end in segments], y[short], atol=1e-5)
     assert len(rings(ax, "support vector")) == (value < 1 + 1e-4).sum() == len(solved.support_)
     edges = [np.column_stack(line.get_data()) @ w + b for line in ax.lines[:3]]
-    assert np.allclose(edges, [[0, 0], [1, 1], [-1, -1]], atol=1e-6)
+    assert np.allclose(edges, [[0, 0], [1, 1], [-1, -1]], atol=1e-5)
     assert ax.get_title() == f"C = {C:g}: 1/‖w‖ = {1 / np.hypot(*w):.4g}, slack Σξ = {(1 - value[short]).sum():.4g}"
 
 
@@ -168,3 +168,26 @@ def test_rows_whose_best_weights_are_zero_have_no_band():
 
 def test_one_support_vector_is_one():
     assert plot.margin([[3, 4]], [1], intercept=False).get_title() == "γ = 5, 1 support vector"
+
+
+@pytest.mark.parametrize("shift", [1e4, 1e8])
+def test_the_soft_margin_far_from_the_origin_is_the_same(shift):
+    points, labels = np.array([[0, 0], [1, 0], [2, 1], [3, 0]]), [-1, 1, -1, 1]
+    assert (
+        plot.soft_margin(points + shift, labels, C=100).get_title() == plot.soft_margin(points, labels, C=100).get_title()
+    )
+
+
+def test_the_soft_margin_of_rows_in_thousands_is_that_of_rows_in_ones():
+    rng = np.random.default_rng(0)
+    points, labels = np.vstack([rng.normal(size=(6, 2)), rng.normal(size=(6, 2)) + 1]), np.repeat([-1, 1], 6)
+    small, large = (plot.soft_margin(size * points, labels, C=10 / size**2).get_title() for size in (1, 1000))
+    assert small.partition("slack")[2] == large.partition("slack")[2]
+
+
+def test_a_soft_margin_that_floats_cannot_minimise_is_refused_in_time():
+    points = 1000 * np.random.default_rng(0).normal(size=(30, 2)) + 1e4
+    with pytest.raises(InvalidData, match=r"could not be minimised within 0.01 % for C = 100"):
+        plot.soft_margin(points, np.resize([-1, 1], 30), C=100)
+    with pytest.raises(InvalidData, match=r"C = 1 is too large or too small for rows that are .* from their mean"):
+        plot.soft_margin([[0, 0], [1e150, 1]], [0, 1])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
@@ -22,6 +23,8 @@ from rosenblatt.theory.geometry import gamma_affine, gamma_origin, margins
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+_DEAREST = 1e12  # C, times the square of the size of the rows, that floats can solve for
+_MOST_STEPS = 1_000_000  # of the solver
 _SIGMA = Quantity(0, open_low=True, high=1)
 
 
@@ -230,20 +233,10 @@ def soft_margin(X: MatrixLike, y: ArrayLike, C: float = 1.0, ax: Axes | None = N
     >>> soft_margin([[0, 0], [2, 0], [3, 0], [5, 0]], [-1, 1, -1, 1], C=0.25).get_title()
     'C = 0.25: 1/‖w‖ = 2.5, slack Σξ = 2.4'
     """
-    from sklearn.svm import SVC
-
     points, signs, classes = plane.read_rows(X, y, "a band is")
     POSITIVE.check("C", C)
-    solved = SVC(kernel="linear", C=C, tol=1e-8).fit(points, signs)
-    w, b = solved.coef_[0], float(solved.intercept_[0])
+    w, b, slack = _soft_margin(points, signs, C)
     length = float(np.hypot(*w))
-    if length * row_lengths(points - points.mean(axis=0)).max() < 1e-6:
-        raise InvalidData(
-            f"½‖w‖² + C·Σξ is least at w = 0 for these rows and C = {C:g}, which has no line and no band",
-            hint="separability(X, y) draws how the classes lie",
-        )
-    slack = np.maximum(0, 1 - signs * (points @ w + b))
-    slack[slack < 1e-4] = 0  # what the solver leaves
     ax = ax or new_axes(figsize=(6.5, 6))
     frame = plane.square(points)
     unit = w / length
@@ -281,6 +274,56 @@ def _free_foot(middle: NDArray, unit: NDArray, width: float, taken: NDArray, fra
         return middle
     apart = np.linalg.norm(covered[inside][:, :, None] - taken, axis=-1).min(axis=(1, 2))
     return feet[inside][apart.argmax()]
+
+
+def _soft_margin(points: NDArray, signs: NDArray, C: float) -> tuple[NDArray, float, NDArray]:
+    """Return the least ½‖w‖² + C·Σξ as w, b and the slacks.
+
+    The points are scaled to a distance of at most 1 from their mean. The multipliers prove how near the least it is.
+    """
+    from sklearn.exceptions import ConvergenceWarning
+    from sklearn.svm import SVC
+
+    centre = points.mean(axis=0)
+    size = float(row_lengths(points - centre).max()) or 1.0
+    unit, price = (points - centre) / size, C * size * size
+    if not 0 < price <= _DEAREST:
+        raise InvalidData(f"C = {C:g} is too large or too small for rows that are {size:g} from their mean", hint="scale X")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)  # the proof says how far it came
+        solved = SVC(kernel="linear", C=price, tol=1e-8, max_iter=_MOST_STEPS).fit(unit, signs)
+    if np.hypot(*solved.coef_[0]) < 1e-6:
+        raise InvalidData(
+            f"½‖w‖² + C·Σξ is least at w = 0 for these rows and C = {C:g}, which has no line and no band",
+            hint="separability(X, y) draws how the classes lie",
+        )
+    padded, multipliers = np.column_stack([unit, np.ones(len(unit))]), np.zeros(len(unit))
+    multipliers[solved.support_] = solved.dual_coef_[0]
+    found = [np.append(solved.coef_, solved.intercept_), _polished(padded, signs, price, multipliers)]
+    slacks = [np.maximum(0, 1 - signs * (padded @ each)) for each in found]
+    values = [each[:2] @ each[:2] / 2 + price * slack.sum() for each, slack in zip(found, slacks, strict=True)]
+    best, proved = int(np.argmin(values)), np.abs(multipliers).sum() - ((multipliers @ unit) ** 2).sum() / 2
+    if values[best] - proved > 1e-4 * values[best]:
+        raise InvalidData(
+            f"½‖w‖² + C·Σξ could not be minimised within 0.01 % for C = {C:g}", hint="take a smaller C, or scale X down"
+        )
+    (*v, shift), slack = found[best], slacks[best]
+    slack[slack < 1e-4] = 0  # what the solver leaves
+    return np.array(v) / size, shift - float(np.array(v) @ centre) / size, slack
+
+
+def _polished(padded: NDArray, signs: NDArray, price: float, multipliers: NDArray) -> NDArray:
+    """Return (w, b) computed again in 64 bits from the rows that the solver found on the edge of the band or short of it.
+
+    Rows on the edge, whose multipliers are below the price, have y(⟨w, x⟩ + b) = 1, and (w, 0) is the sum of all rows
+    times their multipliers.
+    """
+    short = np.abs(multipliers) >= (1 - 1e-9) * price
+    edge = (multipliers != 0) & ~short
+    rows = padded[edge]
+    system = np.block([[np.diag([1.0, 1.0, 0.0]), -rows.T], [rows, np.zeros((len(rows), len(rows)))]])
+    known = np.append(price * signs[short] @ padded[short], signs[edge])
+    return np.linalg.lstsq(system, known)[0][:3]
 
 
 def cone(w: ArrayLike, X: MatrixLike, y: ArrayLike, *, sigma: float = 0.1, ax: Axes | None = None) -> Axes:
