@@ -18,6 +18,7 @@ from matplotlib.text import Text
 from rosenblatt import Perceptron, plot
 from rosenblatt.errors import MissingDependency
 from rosenblatt.online.evaluation import Evaluation
+from rosenblatt.rules import PA1
 from rosenblatt.theory import find_cycle, growth, trace
 from rosenblatt.theory.cycles import lengths
 from rosenblatt.theory.hard import exponential, smoothing, with_margin
@@ -36,6 +37,22 @@ def labels(ax):
 def points(ax):
     """The places of the markers, by the label of their legend."""
     return {drawn.get_label(): np.asarray(drawn.get_offsets()) for drawn in ax.collections if len(drawn.get_offsets()) > 1}
+
+
+@pytest.mark.parametrize(
+    "draw",
+    [
+        lambda name: plot.boundary(
+            Perceptron().fit(frame := pd.DataFrame({name: [0, 1], "b": [0, 1]}), y := [name, "no"]), frame, y
+        ),
+        lambda name: plot.separability([[0, 0], [1, 1]], [name, "no"]),
+        lambda name: plot.separators([[0, 0], [1, 1]], [0, 1], {name: ([1, 1], -1)}),
+        lambda name: plot.weights([[1, 2]], [name]),
+        lambda name: plot.steps({name: PA1(1.0)}),
+    ],
+)
+def test_a_name_with_dollars_is_no_formula(draw):
+    draw("$x_$").figure.draw_without_rendering()
 
 
 def test_history_shows_mistakes_updates_and_bound():

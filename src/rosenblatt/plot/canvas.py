@@ -61,4 +61,9 @@ def label_end(ax: Axes, words: str, end: tuple[float, float], colour: Colour, *,
     """Write words beside the end of a line, at its right end or at its left, also where that is beyond the frame."""
     away, side = (-7, "right") if left else (8, "left")
     style: dict[str, Any] = {"textcoords": "offset points", "fontsize": 12, "ha": side, "va": "center"}
-    ax.annotate(words, end, (away, 0), color=colour, annotation_clip=False, **style)
+    ax.annotate(words, end, (away, 0), color=colour, annotation_clip=False, parse_math=False, **style)
+
+
+def plain(name: object) -> str:
+    """Return a name for a legend or an axis, in which matplotlib would take what is between two dollars for a formula."""
+    return str(name).replace("$", r"\$")

@@ -22,6 +22,7 @@ from rosenblatt.plot.canvas import (
     label_end,
     marker,
     new_axes,
+    plain,
     spread,
 )
 
@@ -329,13 +330,13 @@ def boundary(clf: Classifier, X: Any, y: ArrayLike, ax: Axes | None = None) -> A
             ax.contour(across, up, lead.reshape(across.shape), levels=[0], colors="black", linewidths=1.2)
     for k, name in enumerate(clf.classes_):
         x, height = points[y == name].T
-        ax.scatter(x, height, 36, color=COLOURS[k % len(COLOURS)], marker=MARKERS[k % len(MARKERS)], label=str(name))
+        ax.scatter(x, height, 36, color=COLOURS[k % len(COLOURS)], marker=MARKERS[k % len(MARKERS)], label=plain(name))
     wrong = points[clf.predict(X) != y]
     if len(wrong):
         x, height = wrong.T
         ax.scatter(x, height, 150, facecolors="none", edgecolors="black", label=f"misclassified: {len(wrong)}")
     names = getattr(clf, "feature_names_in_", ["feature 0", "feature 1"])
-    ax.set(title=f"{len(wrong)} of {len(points)} misclassified", xlabel=names[0], ylabel=names[1])
+    ax.set(title=f"{len(wrong)} of {len(points)} misclassified", xlabel=plain(names[0]), ylabel=plain(names[1]))
     ax.legend(loc="best", framealpha=0.9)
     return ax
 
@@ -393,7 +394,7 @@ def regret(runs: Mapping[str, Sales | Sequence[Sales]], ax: Axes | None = None) 
     ax.set(xscale="log", xlim=(max(1, most / 1e4), 1.1 * most), ylim=(low, top), xlabel="rounds", ylabel="regret")
     leaving = {}
     for k, (name, (rounds, total)) in enumerate(curves.items()):
-        colour, words = COLOURS[k % len(COLOURS)], f"{name}: {total[-1]:,.0f}"
+        colour, words = COLOURS[k % len(COLOURS)], f"{plain(name)}: {total[-1]:,.0f}"
         ends = "" if hasattr(runs[name], "regret") else "o"
         ax.plot(rounds, total, STYLES[k % len(STYLES)], color=colour, linewidth=1.8, marker=ends)
         if total[-1] > top:

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from rosenblatt.errors import InvalidData, InvalidParameter
 from rosenblatt.exact.reading import MatrixLike, dense, floats, numbers
-from rosenblatt.plot.canvas import COLOURS, GREEN, GREY, MARKERS, SKY, Colour, halo
+from rosenblatt.plot.canvas import COLOURS, GREEN, GREY, MARKERS, SKY, Colour, halo, plain
 from rosenblatt.theory.signed import two_valued
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ def scatter_classes(ax: Axes, points: NDArray, signs: NDArray, classes: NDArray)
             name = str(classes[min(int(sign > 0), len(classes) - 1)])
             across, up = points[signs == sign].T
             colour = COLOURS[int(sign > 0)]
-            ax.scatter(across, up, 45, color=colour, marker=marker, label=name.replace("-", "−"), zorder=3)
+            ax.scatter(across, up, 45, color=colour, marker=marker, label=plain(name.replace("-", "−")), zorder=3)
 
 
 def ring(ax: Axes, points: NDArray, name: str) -> None:

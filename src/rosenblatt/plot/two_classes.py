@@ -15,7 +15,7 @@ from rosenblatt.exact.reading import NUMBER, POSITIVE, MatrixLike, Quantity
 from rosenblatt.feasibility.rows import row_lengths
 from rosenblatt.feasibility.search import plural
 from rosenblatt.plot import plane
-from rosenblatt.plot.canvas import BLUE, COLOURS, GREY, STYLES, VERMILION, halo, new_axes
+from rosenblatt.plot.canvas import BLUE, COLOURS, GREY, STYLES, VERMILION, halo, new_axes, plain
 from rosenblatt.plot.plane import at, number, read_pair
 from rosenblatt.theory import separation
 from rosenblatt.theory.geometry import gamma_affine, gamma_origin, margins
@@ -182,7 +182,7 @@ def separators(X: MatrixLike, y: ArrayLike, lines: Mapping[str, Any], ax: Axes |
         w, b = _line_of(name, given)
         distances = margins(points, signs, w, b)
         wrong = int((distances <= 0).sum())
-        words = f"{name}: {wrong} misclassified" if wrong else f"{name}: margin {distances.min():.3g}"
+        words = f"{plain(name)}: {wrong} misclassified" if wrong else f"{plain(name)}: margin {distances.min():.3g}"
         plane.line(ax, w, b, frame, palette[k % len(palette)], STYLES[k % len(STYLES)], words)
     plane.keep_angles(ax, frame)
     plane.legend_below(ax, 2)
