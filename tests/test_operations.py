@@ -15,6 +15,7 @@ import re
 import statistics
 import sys
 import textwrap
+import time
 import urllib.parse
 from fractions import Fraction
 
@@ -1294,3 +1295,10 @@ def test_growth_says_what_it_needs():
             growth(fibonacci, range(1, 9), measure=lambda done, nothing=nothing: nothing)
     with pytest.raises(TypeError, match="is not written in Python"):
         growth(len, range(1, 9), make=lambda n: [[0] * n])
+
+
+def test_hundreds_of_sizes_take_no_time():
+    sizes, began = tuple(range(1, 401)), time.process_time()
+    assert fit(sizes, tuple(3 * n**5 + 2 for n in sizes)).formula == "3n⁵ + 2"
+    assert not fit(sizes, tuple(n * n + n % 7 for n in sizes)).exact
+    assert time.process_time() - began < 10, "it took minutes"

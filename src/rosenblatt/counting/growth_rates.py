@@ -47,6 +47,7 @@ BASES = range(2, 17)  # of the exponentials that are tried
 DECISIVE = 6.0  # the difference of two criteria from which on one law is called far likelier than the other
 COARSE = 0.02  # a law whose errors are larger than this part of the counts does not explain them
 SPAN = 8  # the largest size over the smallest: from closer sizes nothing fitted can be foretold of others
+PRIME = 2**61 - 1
 LONGEST = 64  # nobody has counted to 2⁶⁴, so beyond that size no count is exponential
 
 
@@ -147,8 +148,11 @@ def fit(sizes: tuple[int, ...], counts: tuple[int, ...], flags: tuple[Flag, ...]
 
 def find_formula(sizes: tuple[int, ...], counts: tuple[int, ...]) -> dict[Term, Fraction] | None:
     """The formula with the fewest terms that meets every count; None if there is none, or two of different laws."""
-    powers = [Term(power=k) for k in range(len(sizes))]
-    families = [powers, [ONE, LOG, N, N_LOG], [ONE, N, N_LOG]]
+    coefficients = count_coefficients(sizes, counts)
+    powers = [Term(power=k) for k in range(max(coefficients, 4))]
+    families = [[ONE, LOG, N, N_LOG], [ONE, N, N_LOG]]
+    if coefficients <= len(sizes) - SPARE:
+        families.insert(0, powers[:coefficients])
     for base in BASES if sizes[-1] <= LONGEST else ():
         families += [[Term(base), *powers[:4]], [Term(base), Term(base, 1), *powers[:4]]]
     found: dict[int, dict[Term, dict[Term, Fraction]]] = {}  # by the number of terms, and then by the law
@@ -165,6 +169,22 @@ def find_formula(sizes: tuple[int, ...], counts: tuple[int, ...]) -> dict[Term, 
             found.setdefault(len(weights), {})[law] = formula
     fewest = found.get(min(found, default=0), {})
     return next(iter(fewest.values())) if len(fewest) == 1 else None
+
+
+def count_coefficients(sizes: tuple[int, ...], counts: tuple[int, ...]) -> int:
+    """The number of coefficients of the polynomial that meets every count, or fewer.
+
+    Newton's divided differences of its degree are the last that are not zero. They are taken modulo a prime, where numbers
+    do not grow, so that hundreds of sizes take no time; some polynomial may have fewer coefficients there.
+    """
+    fractions = (Fraction(count) for count in counts)
+    level = [value.numerator * pow(value.denominator, -1, PRIME) % PRIME for value in fractions]
+    order = 0
+    while any(level):
+        order += 1
+        runs = zip(level, level[1:], sizes, sizes[order:], strict=False)
+        level = [(after - before) * pow(last - first, -1, PRIME) % PRIME for before, after, first, last in runs]
+    return order
 
 
 def least_squares(
