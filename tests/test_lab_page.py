@@ -274,6 +274,19 @@ def test_an_address_that_cannot_be_read_is_said(opened, address):
 
 
 @in_a_browser
+@pytest.mark.parametrize("step", ["half", "0.5"])
+def test_a_step_of_the_address_is_a_whole_number(opened, step):
+    page = opened(f"#p=1,1,1;-1,-1,-1&k={step}")
+    expect(page.locator("#position")).to_have_text(re.compile(r"^([1-9]\d*) of \1$"))
+
+
+@in_a_browser
+def test_a_view_of_numbers_too_large_for_its_ticks_does_not_hang(opened):
+    page = opened("#p=1,1,1;-1,-1,-1&v=10000000000000000,10000000000000004,-1,1")
+    expect(page.locator("#a-problem")).to_contain_text("box must be four numbers")
+
+
+@in_a_browser
 def test_points_come_from_a_file_and_go_to_one(opened):
     page = opened()
     text = b"height,width,kind\n1,2,cat\n3,4,dog\n5,4,dog\n"

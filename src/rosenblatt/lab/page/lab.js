@@ -55,7 +55,7 @@ function readAddress() {
     }
   };
   for (const learner of views) learner.setJob({ ...lab.job, ...parse(learner.name) });
-  wantedStep = parts.has("k") ? Number(parts.get("k")) : null;
+  wantedStep = /^\d+$/.test(parts.get("k") ?? "") ? Number(parts.get("k")) : null;
   const [x0, x1, y0, y1] = numbers(parts.get("v") ?? "");
   setPoints(found.slice(0, lab.limits.points), parse("n"), x0 < x1 && y0 < y1 ? { x: [x0, x1], y: [y0, y1] } : null);
   if (unread.length) showProblem(`The address has parts that cannot be read: ${unread.join(", ")}.`);

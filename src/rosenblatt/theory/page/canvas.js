@@ -109,7 +109,9 @@ function ticks(low, high, wanted) {
   const power = 10 ** Math.floor(Math.log10(rough));
   const step = [1, 2, 5, 10].map((digit) => digit * power).find((size) => size >= rough * 0.999);
   const found = [];
-  for (let i = Math.ceil(low / step - 1e-9); i * step <= high + 1e-9 * step; i++) found.push(i * step);
+  const first = Math.ceil(low / step - 1e-9);
+  // Where numbers are too large for steps so small, first + 1 is first, and the last tick would never come.
+  for (let i = 0; i <= 3 * wanted && (first + i) * step <= high + 1e-9 * step; i++) found.push((first + i) * step);
   return found;
 }
 
