@@ -663,8 +663,9 @@ class Classifier(ClassifierMixin, Estimator):
         return self
 
     def _one_by_one(self, X: AnyMatrix, labels: NDArray, classes: int) -> Callable[[int], None]:
-        """What learns from the row of X with a given number, as `_partial_fit_numbers` does with one row, and many times
-        as fast: parameters and rows are checked once. After an error the learner is not to be used."""
+        """Return a function that learns from one row of X, given its number, as `_partial_fit_numbers` does.
+
+        It is many times as fast, because parameters and rows are checked once. After an error, do not use the learner."""
         self._partial_fit_numbers(X[:0], labels[:0], classes)
         plan, model, order = self._plan_to_stream(), self._model, np.arange(len(labels))
         examples = Examples(as_rows(X), labels, None, plan.constant)
