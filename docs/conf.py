@@ -13,6 +13,8 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
+from docutils import nodes
+from sphinx import addnodes
 from sphinx.application import Sphinx
 from sphinx.domains.python import PyXRefRole
 
@@ -29,8 +31,32 @@ html_css_files = ["site.css"]
 smartquotes = False  # quotation marks are those that Python takes
 html_show_copyright = False
 html_copy_source = False
+html_search_scorer = str(Path(__file__).parent / "static" / "search_scores.js")
 
 extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx_copybutton", "sphinx_design"]
+# What is searched for in other words than those of a heading: page, anchor, words.
+SEARCHED = [
+    ("howto/questions", "handle-rare-classes", "class imbalance, imbalanced classes, class_weight"),
+    (
+        "howto/questions",
+        "why-does-it-not-converge-and-how-do-i-stop-it",
+        "ConvergenceWarning, not converged, early stopping",
+    ),
+    ("howto/questions", "what-is-the-warning-unscaledcolumns", "UnscaledColumns, scaling, StandardScaler"),
+    ("howto/questions", "get-probabilities", "probability, predict_proba, calibration"),
+    ("howto/questions", "tune-it-in-a-pipeline-or-a-grid-search", "GridSearchCV, pipeline, cross validation"),
+    ("howto/questions", "explain-a-prediction", "feature importance, coefficients"),
+    ("howto/questions", "train-on-my-csv", "CSV, pandas, DataFrame"),
+    ("howto/questions", "continue-training", "partial_fit, warm_start, incremental learning"),
+    ("howto/tables", "what-is-done-to-it", "missing values, NaN"),
+    ("howto/saving", "saving-loading-exporting", "model file, pickle"),
+    ("howto/saving", "to-other-programs", "export, ONNX"),
+    ("learners/perceptron", "when-it-stops", "tol, max_iter, n_iter_no_change, early_stopping"),
+    ("learners/perceptron", "the-step-margin-eta0-learning-rate", "learning rate, eta0, learning_rate"),
+    ("learners/perceptron", "which-weights-to-keep", "averaged perceptron, keep, voted perceptron, pocket"),
+    ("theory/bound", "the-mistake-bound", "Novikoff, convergence theorem"),
+]
+
 exclude_patterns = ["figures", "screenshots"]
 
 myst_heading_anchors = 4
@@ -62,7 +88,28 @@ class NameRole(PyXRefRole):
 logging.getLogger("sphinx.sphinx.directives.other").addFilter(lambda record: "glob pattern" not in str(record.msg))
 
 
+def add_search_words(app: Sphinx, doctree: nodes.document) -> None:
+    """Put the words of SEARCHED into the index, which the search looks at first."""
+    here = app.env.current_document.docname
+    entries = [
+        ("single", word, anchor, "main", None)
+        for page, anchor, words in SEARCHED
+        if page == here
+        for word in words.split(", ")
+    ]
+    if entries:
+        doctree.append(addnodes.index(entries=entries))
+
+
+def draw_dashes(app: Sphinx, doctree: nodes.document, page: str) -> None:
+    """Draw the dash between a parameter and its description, which Sphinx leaves as two hyphens without smart quotes."""
+    for text in list(doctree.findall(lambda node: isinstance(node, nodes.Text) and node == " -- ")):
+        text.parent.replace(text, nodes.Text(" – "))
+
+
 def setup(app: Sphinx) -> None:
     app.add_role_to_domain("py", "name", NameRole())
     app.connect("config-inited", lambda app, config: write_pages())
+    app.connect("doctree-read", add_search_words)
+    app.connect("doctree-resolved", draw_dashes)
     app.connect("autodoc-process-docstring", lambda *event: as_rst(event[-1]), priority=400)  # before napoleon

@@ -222,5 +222,5 @@ def command_pages() -> Iterator[tuple[Path, str]]:
 
 def help_text(command: str) -> str:
     """What a command prints for --help, without colours, at the width of a page."""
-    result = CliRunner().invoke(app, [command, "--help"], prog_name="rosenblatt", color=False, terminal_width=100)
+    result = CliRunner().invoke(app, [command, "--help"], prog_name="rosenblatt", color=False, terminal_width=90)
     return result.output.rstrip()

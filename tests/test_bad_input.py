@@ -550,3 +550,13 @@ def test_truth_values_and_objects_that_are_numbers_are_features():
 def test_load_takes_a_path(path):
     with pytest.raises(InvalidParameter, match="path must be the path of a file"):
         rosenblatt.load(path)
+
+
+def test_text_in_a_table_is_named_with_what_to_do():
+    table = pd.DataFrame({"age": [1.0, 2.0], "plan": ["free", None], "note": ["a b", "c"]})
+    for estimator in (Perceptron(), rosenblatt.Forgetron(), rosenblatt.DeltaRuleRegressor()):
+        with pytest.raises(InvalidData, match=r"could not convert.*column 'plan' holds text; .*OneHotEncoder"):
+            estimator.fit(table, [0, 1])
+    with pytest.raises(InvalidData, match="X holds text"):
+        Perceptron().fit([["free"], ["paid"]], [0, 1])
+    assert Perceptron().fit(pd.DataFrame({"age": ["1", "2"]}), [0, 1]).coef_.shape == (1, 1)

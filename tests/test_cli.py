@@ -615,7 +615,7 @@ def test_rows_left_out_are_counted(tmp_path, monkeypatch):
     Path("rows.svm").write_text("1 1:1\n-1 2:1\n" * 3)
     Path("bad.svm").write_text("1 1:1\n-1 x\n-1 2:1\n")
     ran("train rows.svm -q")
-    left_out = "1 rows that could not be read were left out\n"
+    left_out = "1 row that could not be read was left out\n"
     assert ran("predict rows.model bad.svm --skip-errors") == (0, "1\n-1\n", left_out)
     got = ran("evaluate rows.model bad.svm --skip-errors --json")
     assert got.stderr == left_out

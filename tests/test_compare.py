@@ -132,6 +132,10 @@ def drawn_order():
     return shown(order=rng.permutation)
 
 
+def until_nothing_is_wrong(X, y, epochs):
+    return textbook(X, y, 10 * epochs)
+
+
 WRONG = {
     "tie: 0 is −1": (predicts_zero_as(-1), "tie"),
     "tie: 0 is +1": (predicts_zero_as(1), "tie"),
@@ -140,6 +144,7 @@ WRONG = {
     "intercept not in the margin": (intercept_outside_the_margin, "intercept"),
     "intercept without its sign": (without_sign_of_the_intercept, "intercept"),
     "intercept not shown": (lambda X, y, epochs: ((i, w) for i, w, _ in textbook(X, y, epochs)), "report"),
+    "intercept as a threshold": (lambda X, y, epochs: ((i, w, -b) for i, w, b in textbook(X, y, epochs)), "report"),
     "intercept first": (lambda X, y, epochs: np.roll(np.append(*final()(X, y, epochs)), 1), "report"),
     "rows from 1": (lambda X, y, epochs: ((i + 1, w, b) for i, w, b in textbook(X, y, epochs)), "report"),
     "rows backwards": (shown(order=lambda n: range(n)[::-1]), "order"),
@@ -148,12 +153,15 @@ WRONG = {
     "last row left out": (shown(order=lambda n: range(n - 1)), "order"),
     "an epoch too few": (lambda X, y, epochs: textbook(X, y, epochs - 1), "epochs"),
     "an epoch too many": (lambda X, y, epochs: textbook(X, y, epochs + 1), "epochs"),
+    "until nothing is wrong": (until_nothing_is_wrong, "epochs"),
     "labels 0 and 1": (lambda X, y, epochs: textbook(X, (y + 1) // 2, epochs), "labels"),
     "predictions 0 and 1": (zero_or_one, "labels"),
     "labels swapped": (lambda X, y, epochs: textbook(X, -y, epochs), "labels"),
     "update without label": (without_label, "update"),
     "margin of 1": (shown(wrong=lambda m: m <= 1), "update"),
     "rate": (shown(rate=0.25), "rate"),
+    "rounded rate": (shown(rate=0.1), "rate"),
+    "rounded rate, weights only": (final(rate=0.1), "rate"),
     "start at 1": (shown(start=1.0), "start"),
     "start elsewhere": (shown(start=-0.375), "start"),
     "batch": (weights_of_the_epoch_before, "update"),
@@ -201,6 +209,10 @@ AVERAGES = {
     "last": (averages(lambda weights, updated: weights[-1:]), "the last weights are returned"),
     "before each visit": (averages(lambda weights, updated: weights[:-1]), "weights before each visit"),
     "lazily, from 1": (lazily_averaged, "weights before the first visit are in it"),
+    "one visit too few": (
+        lambda *args: 21 / 20 * averages(lambda weights, _: weights[1:])(*args),
+        "one visit too few",
+    ),
     "updates": (averages(lambda weights, updated: updated), "only the weights after updates"),
     "ends of epochs": (averages(lambda weights, updated: weights[len(X) :: len(X)]), "at the end of each epoch"),
     "last epoch": (averages(lambda weights, updated: weights[-len(X) :]), "of the last epoch"),

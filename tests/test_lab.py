@@ -297,6 +297,7 @@ def test_points_are_read_from_a_table(text, axes, labels, signs):
     [
         ("a,b,c,label\n1,2,3,0\n4,5,6,1\n", "two columns of numbers beside the label; it has a .number., b"),
         ("a,b,label\n1,x,0\n4,y,1\n", "two columns of numbers beside the label"),
+        ("a,b\n1,2\n4,5\n", "it has fewer than three columns"),
         ("a,b,label\n1,2,0\n4,5,0\n", "the label must have two values; it has 1"),
         ("a,b,label\n1,2,0\n4,5,1\n6,7,2\n", "the label must have two values; it has 3"),
         ("a,b,label\n" + "1,2,0\n4,5,1\n" * 251, "points must be at most 500; got 502"),

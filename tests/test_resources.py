@@ -1,5 +1,6 @@
 """Memory is that of the function alone, the same each time; time is measured, and no law or equality depends on it."""
 
+import re
 import sys
 import threading
 import tracemalloc
@@ -8,6 +9,7 @@ import numpy as np
 import pytest
 
 from rosenblatt import plot
+from rosenblatt.cli import main
 from rosenblatt.cli.count import Measure
 from rosenblatt.counting import Resources, growth, measure_resources
 from rosenblatt.counting.growth_rates import MEASURES
@@ -186,3 +188,11 @@ def test_the_plot_names_what_it_draws():
 
 def test_the_command_offers_every_measure_and_no_other():
     assert {*Measure} == {*MEASURES}
+
+
+def test_a_count_that_takes_long_says_at_which_size_it_is(tmp_path, monkeypatch, capfd):
+    file = tmp_path / "slow.py"
+    file.write_text("import time\n\n\ndef doze(n):\n    time.sleep(0.05)\n")
+    monkeypatch.setattr("rosenblatt.cli.count._PATIENCE", 0.02)
+    main(["count", f"{file}::doze"])
+    assert re.search(r"^still counting, at size \d; Ctrl-C ends it$", capfd.readouterr().err, re.MULTILINE)

@@ -11,6 +11,7 @@ from urllib.parse import unquote, urlsplit
 import pytest
 
 import rosenblatt
+from docs.conf import SEARCHED
 from docs.pages import DOCS, PAGES, ROOT
 from docs.public import public_modules, public_names
 from rosenblatt.cli.app import COMMANDS
@@ -111,3 +112,7 @@ def test_every_command_has_a_page_with_its_help(site):
         assert f"Usage: rosenblatt {command}" in text
         assert "--help" in text
         assert "\x1b" not in text
+
+
+def test_words_of_the_search_lead_to_anchors(site):
+    assert not [(page, anchor) for page, anchor, _ in SEARCHED if anchor not in site[f"{page}.html"].anchors]

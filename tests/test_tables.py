@@ -821,3 +821,29 @@ def test_wide_tables_take_time_in_proportion_to_their_columns(suffix, tmp_path):
     seconds(10)
     small, large = (min(seconds(columns) for _ in range(3)) for columns in (1_000, 8_000))
     assert large < 24 * small  # in proportion it would be 8 times as long, in the square 64 times
+
+
+def test_a_name_that_no_column_has_is_compared_with_those_there_are(tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_text("Colour,size,kind\nred,3,a\nblue,4,b\n")
+    for asked, hint in (("colour", "did you mean 'Colour'?"), ("sise", "did you mean 'size'?"), ("zzz", None)):
+        with pytest.raises(TableError) as caught:
+            list(Table(asked).batches([path]))
+        assert caught.value.hint == hint
+    with pytest.raises(TableError, match="one name at a time"):
+        list(Table("kind", ignore=["Colour,size"]).batches([path]))
+
+
+def test_a_decimal_comma_is_said(tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_text('label,age\nspam,"12,5"\nham,3\n')
+    with pytest.raises(TableError, match=r"'12,5' is not a number; write numbers with a decimal point"):
+        list(Table(numeric=["age"]).batches([path]))
+
+
+def test_categories_of_several_words_are_said_to_be_so(tmp_path):
+    table, _ = decided_on(tmp_path, "label,note\n" + "spam,win a prize now\nham,see you at noon\n" * 60)
+    assert any(
+        note.startswith("column note: category, as values come back; as text, its words would be learned from: ")
+        for note in table.notes
+    )

@@ -705,3 +705,17 @@ def test_weights_and_what_averages_them_must_fit_into_the_memory_of_the_machine(
     path.write_text("1 100000:1\n-1 1:1\n")
     with pytest.raises(errors.InvalidData, match="there are 100,001 columns"):
         train(path, svmlight.Svmlight())
+
+
+def test_one_path_is_enough_and_rows_in_memory_are_refused(tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_text("age,label\n1,a\n9,b\n2,a\n8,b\n")
+    model = train(path, reading_for(path, target="label"))
+    with pytest.raises(errors.InvalidParameterType, match=r"rows in memory .* got a ndarray"):
+        model.predict(np.array([[1.0], [2.0]]))
+
+
+def test_a_learner_that_is_misspelt_is_named():
+    with pytest.raises(errors.InvalidParameter) as caught:
+        learner_named("arrow")
+    assert caught.value.hint == "did you mean 'AROW'?"

@@ -74,6 +74,13 @@ class Console:
         return closing(Progressive(None if self.quiet else sys.stderr))
 
 
+def rows_left_out(count: int) -> str:
+    """Return how many rows of the files were not used."""
+    if count == 1:
+        return "1 row that could not be read was left out"
+    return f"{count:,} rows that could not be read were left out"
+
+
 def as_json(facts: Mapping[str, object], stream: TextIO) -> str:
     """Return the facts as JSON in characters that the stream can encode."""
     return json.dumps(_plain(facts), ensure_ascii=not is_utf8(stream))

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import inspect
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -12,13 +15,18 @@ from rosenblatt.cli import options as opts
 from rosenblatt.cli.console import Console, round_digits
 from rosenblatt.cli.errors import Code, Failure
 from rosenblatt.cli.files import check_plot, save_plot
-from rosenblatt.cli.user_code import check_call, running, split_target
+from rosenblatt.cli.user_code import UserCode, check_call, running, split_target
 
 if TYPE_CHECKING:
     from rosenblatt.counting import Growth, Operations
 
 MAKER = "make_input"  # the function of a file that makes its inputs, unless --make names another
 _ADVICE = f"--input with the kind of each argument, such as --input vector,vector; or write {MAKER}(n) in the file"
+_DEFAULTS = {  # what an error of the code is told where no --input was given
+    "number": "--input list; without --input the argument is the number n",
+    "list": "--input number; without --input the argument is the list 1, …, n",
+}
+_PATIENCE = 10.0  # seconds after which a count that is not done says where it is
 _LARGEST_SIZE = 10**7  # beyond it a size is a slip of the hand
 
 
@@ -46,7 +54,8 @@ def count(
     input: Annotated[opts.Text, opts.option(
         "--input", "KINDS",
         "What each argument is at size n, separated by commas: number (n itself), list (1 to n), falling (n to 1), vector "
-        "and matrix (numpy arrays of n and of n × n numbers), or a number such as 0. By default one list.",
+        "and matrix (numpy arrays of n and of n × n numbers), or a number such as 0. By default one list, or the number "
+        "if the argument is called n or is an int.",
     )] = None,
     make: Annotated[opts.Text, opts.option(
         "--make", "NAME",
@@ -78,19 +87,24 @@ def count(
     each_size = parse_sizes(sizes)
     if make is not None:
         opts.refuse_options(context, ("input",), "it has no effect with --make")
-    kinds = parse_kinds(input or "list")
+    if input is not None:
+        parse_kinds(input)  # wrong ones are an error before any code runs
 
     from rosenblatt.counting import count_operations, growth
 
-    with running(path, quiet) as code:
+    with running(path, quiet) as code, _told_to_wait(console, code):
         function = code.function(name)
         maker = make or (MAKER if input is None and hasattr(code.module, MAKER) else None)
         own = code.function(maker) if maker is not None else None
+        chosen = input or ("number" if takes_size(function) else "list")
+        kinds = parse_kinds(chosen)
+        if input is None and own is None:
+            code.hint = _DEFAULTS[chosen]
 
         def arguments(n: int) -> tuple[Any, ...]:
             code.size = n
             if own is None:
-                made, made_by = tuple(kind(n) for kind in kinds), f"--input {input or 'list'}"
+                made, made_by = tuple(kind(n) for kind in kinds), f"--input {chosen}"
             else:
                 check_call(own, (n,), "a size", "a function of the size alone")
                 made, made_by = own(n), f"what {maker} returns"
@@ -109,6 +123,36 @@ def count(
     if not found.formula:
         console.note("try: sizes that double, such as --sizes 1,2,4,8,16,32,64, or an input that is not random")
     return Code.DONE if found.formula else Code.NO
+
+
+@contextmanager
+def _told_to_wait(console: Console, code: UserCode) -> Iterator[None]:
+    """Say once, while a block runs, that it takes long: a function may never end."""
+
+    def tell() -> None:
+        console.note(f"still counting, at size {code.size}; Ctrl-C ends it" if code.size is not None else "still reading")
+
+    timer = threading.Timer(_PATIENCE, tell)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+
+
+def takes_size(function: Callable[..., Any]) -> bool:
+    """Return whether the only argument that a function needs is its size: it is called n, or annotated as an int."""
+    try:
+        parameters = inspect.signature(function).parameters.values()
+    except (TypeError, ValueError):
+        return False
+    needed = [
+        one
+        for one in parameters
+        if one.default is one.empty and one.kind in (one.POSITIONAL_ONLY, one.POSITIONAL_OR_KEYWORD)
+    ]
+    return len(needed) == 1 and (needed[0].name == "n" or needed[0].annotation in (int, "int"))
 
 
 def parse_sizes(text: str) -> list[int]:

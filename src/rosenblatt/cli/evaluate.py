@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from rosenblatt.cli import options as opts
-from rosenblatt.cli.console import Console, table, width
+from rosenblatt.cli.console import Console, rows_left_out, table, width
 from rosenblatt.cli.errors import Code, Failure
 from rosenblatt.cli.files import check_plot, is_model, load_model, save_plot
 
@@ -114,7 +114,7 @@ def _report(
         facts, lines = _describe_classes(console, report)
     facts["skipped"] = report.skipped
     if report.skipped:
-        console.note(f"{report.skipped:,} rows that could not be read were left out")
+        console.note(rows_left_out(report.skipped))
     if scores is not None:
         import numpy as np
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 from rosenblatt.cli import options as opts
-from rosenblatt.cli.console import Console, is_utf8
+from rosenblatt.cli.console import Console, is_utf8, rows_left_out
 from rosenblatt.cli.errors import Code, Failure
 from rosenblatt.cli.files import check_writable, load_model, writing
 from rosenblatt.errors import FormatError
@@ -69,7 +69,7 @@ def predict(
             unknown += answers.unknown
             progress.update(rows)
     if stream.skipped:
-        console.note(f"{stream.skipped:,} rows that could not be read were left out")
+        console.note(rows_left_out(stream.skipped))
     if unknown:
         console.note(f"{unknown:,} values were in columns that no row had in training; they were ignored")
 

@@ -13,7 +13,7 @@ import typer
 
 from rosenblatt.cli import options as opts
 from rosenblatt.cli.cluster import check_files, checkpoint_of, forget, refuse_cluster_options, train_rows
-from rosenblatt.cli.console import Console, Progress, Progressive, round_digits, wrap
+from rosenblatt.cli.console import Console, Progress, Progressive, round_digits, rows_left_out, wrap
 from rosenblatt.cli.errors import Code, Failure
 from rosenblatt.cli.files import check_plot, check_replaceable, check_writable, load_model, save_plot
 
@@ -332,7 +332,7 @@ def _summary(model: FileModel, place: str, top: int) -> tuple[dict[str, Any], st
     if model.probabilities is not None:
         lines.append(f"probabilities: fitted to {model.probabilities.rows:,} rows held out in turn")
     if training.get("skipped"):
-        lines.append(f"{training['skipped']:,} rows that could not be read were left out")
+        lines.append(rows_left_out(training["skipped"]))
     lines += [
         wrap(f"top features of {entry.label}: ", [f"{_short(weight.name)} {weight.value:.3g}" for weight in entry.weights])
         for entry in features[:_SHOWN_CLASSES]

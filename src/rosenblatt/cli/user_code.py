@@ -51,11 +51,12 @@ def running(path: Path, quiet: bool) -> Iterator[UserCode]:
 
 
 class UserCode:
-    """The code of a file, and the size that it is at, for its errors."""
+    """The code of a file, and for its errors the size that it is at and what to try."""
 
     def __init__(self, path: Path):
         self.path = path
         self.size: int | None = None
+        self.hint: str | None = None  # what to try if a call raises a TypeError
         self.module = ModuleType(f"counted {path.stem}")  # with a blank, so that it is no other module's name
         self.module.__file__ = str(path)
 
@@ -73,7 +74,8 @@ class UserCode:
             return
         place = f"{self.path}, line {own[-1].lineno}" + ("" if self.size is None else f", at size {self.size}")
         what = f"{type(error).__name__}: {error}".removesuffix(": ")
-        raise Failure(f"{place}: {what}, in: {own[-1].line}", Code.INPUT) from error
+        hint = self.hint if isinstance(error, TypeError) and self.size is not None else None
+        raise Failure(f"{place}: {what}, in: {own[-1].line}", Code.INPUT, hint) from error
 
 
 def check_call(function: Callable[..., Any], arguments: tuple[Any, ...], made_by: str, hint: str) -> None:

@@ -14,7 +14,7 @@ import re
 from collections.abc import Callable, Collection, Iterable
 from importlib import import_module
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 from rosenblatt.data.compression import SUFFIXES
 from rosenblatt.data.opening import BOM, Input, rereadable
@@ -143,12 +143,15 @@ def reading_class(name: str) -> Any:
     return getattr(import_module(module), kind)
 
 
-def reading_for(paths: Iterable[str], format: str | None = None, **options: Any) -> Reading:
+FilePaths: TypeAlias = str | os.PathLike[str] | Iterable[str | os.PathLike[str]]
+
+
+def reading_for(paths: FilePaths, format: str | None = None, **options: Any) -> Reading:
     """Return the reading for files of one format.
 
     Parameters
     ----------
-    paths : iterable of str
+    paths : path or list of paths
         The files.
     format : str, optional
         One of ``FORMATS``; without it, it is detected.
@@ -180,6 +183,7 @@ def reading_for(paths: Iterable[str], format: str | None = None, **options: Any)
     """
     if format is not None and format not in FORMATS:
         raise InvalidParameter("format", format, f"one of {', '.join(FORMATS)}")
+    paths = [os.fspath(path) for path in ([paths] if isinstance(paths, str | os.PathLike) else paths)]
     if format is None and options.get("delimiter") is not None:
         found = {format_of_suffix(path) or "csv" for path in paths}
     else:

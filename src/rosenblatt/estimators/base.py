@@ -34,6 +34,7 @@ from rosenblatt.engine.rows import (
     finite,
     numpy_array,
     refuse_dates,
+    text_hint,
 )
 from rosenblatt.engine.train import (
     Epoch,
@@ -95,16 +96,16 @@ def all_or_nothing(estimator: Learner) -> Iterator[None]:
 
 
 @contextmanager
-def invalid_data() -> Iterator[None]:
-    """Turn what scikit-learn refuses into InvalidData, with the same message."""
+def invalid_data(X: Any = None) -> Iterator[None]:
+    """Turn what scikit-learn refuses into InvalidData, with the same message, and advice if it is about text in X."""
     try:
         yield
     except (RosenblattError, AttributeError):  # a NotFittedError is an AttributeError
         raise
     except TypeError as error:
-        raise InvalidDataType(str(error)) from error
+        raise InvalidDataType(str(error), hint=text_hint(X)) from error
     except (ValueError, OverflowError) as error:
-        raise InvalidData(str(error)) from error
+        raise InvalidData(str(error), hint=text_hint(X)) from error
 
 
 def _needs_no_validation(X: Any) -> bool:
@@ -135,7 +136,7 @@ def read_rows(estimator: Learner, X: Any, **options: object) -> Any:
     if is_valid and all_finite(X if type(X) is np.ndarray else X.data):
         return X
     refuse_dates(X)
-    with invalid_data():
+    with invalid_data(X):
         from sklearn.utils.validation import validate_data
 
         return validate_data(estimator, numpy_array(X, "X"), reset=False, **(READ | options))
@@ -146,7 +147,7 @@ def read_examples(estimator: Learner, X: MatrixLike, y: ArrayLike, reset: bool, 
     from sklearn.utils.validation import validate_data
 
     refuse_dates(X)
-    with invalid_data():
+    with invalid_data(X):
         return validate_data(estimator, numpy_array(X, "X"), numpy_array(y, "y"), reset=reset, **(READ | options))
 
 

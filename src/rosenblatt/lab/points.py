@@ -91,7 +91,11 @@ def read_points(path: str | Path) -> Points:
     try:
         table, batches = _fitted(path, None)
     except ColumnError:
-        table, batches = _fitted(path, 2)
+        try:
+            table, batches = _fitted(path, 2)
+        except ColumnError:
+            problem = "the table must have two columns of numbers, and one of labels; it has fewer than three columns"
+            raise InvalidData(problem, path=path) from None
     kinds = {name: kind for name, kind in table.kinds.items() if kind != "target"}
     if sorted(kinds.values()) != ["number", "number"]:
         said = ", ".join(f"{name} ({kind})" for name, kind in list(kinds.items())[:8])

@@ -184,6 +184,8 @@ def compare(
 def read_answer(answer: object, features: int, most: int) -> Output:
     """Return what a student's function showed, with every vector of weights as (features + 1,), the intercept last; at most
     so many updates of a generator that may not end."""
+    if answer is None:
+        raise _unreadable("it returned None")
     if isinstance(answer, Iterator):
         return _read_generator(answer, features, most)
     if isinstance(answer, list) and all(isinstance(update, tuple) for update in answer):
@@ -284,9 +286,9 @@ def _ratio(theirs: Output, ours: Output) -> float | None:
 
 def _explain(theirs: Output, right: Variant, known: list[tuple[Mistake, Change]]) -> tuple[Explanations, Output | None]:
     """Return the fewest mistakes that give what they show, and all that the first of them would show."""
-    known = [*known, *_own_start(theirs, right)]
+    known = [*known, *_own_start(theirs, right), *_rounded_rates(right)]
     pairs = combinations(known, 2) if len(right.visits) <= _MOST_VISITS else ()
-    for group in ([(), *((each,) for each in known)], pairs):
+    for group in ([(), *((each,) for each in [*known, _more_epochs(right)])], pairs):
         exact, scaled = [], []
         for chosen in group:
             variant = right
@@ -310,6 +312,26 @@ def _rate(ratio: float) -> Mistake:
     doubled = " With labels −1 and +1, (y − prediction)·x is 2y·x." if ratio == 2 else ""
     scaled = f"From zero weights, that makes all weights {ratio:g} times as large and changes no prediction."
     return Mistake("rate", f"the rate is {ratio:g} instead of 1. {scaled}{doubled}")
+
+
+def _rounded_rates(right: Variant) -> Iterator[tuple[Mistake, Change]]:
+    """Yield the usual rates that floating point rounds, where other rows are learned from than with the rate 1."""
+    rows = run(right).rows
+    for rate in (0.1, 0.01, 0.001):
+        change = _with_rate(rate)
+        if run(change(right)).rows != rows:
+            why = "a margin that is 0 with the rate 1 is not always 0 with it"
+            yield Mistake("rate", f"the rate is {rate:g} instead of 1. Floating point rounds it: {why}."), change
+
+
+def _with_rate(rate: float) -> Change:
+    return lambda v: v._replace(moves=rate * v.moves)
+
+
+def _more_epochs(right: Variant) -> tuple[Mistake, Change]:
+    """Return that training goes on until nothing is wrong, where the epochs that were asked for end before."""
+    sentence = f"training goes on until an epoch has no mistake; it should end after {right.epochs}."
+    return Mistake("epochs", sentence), lambda v: v._replace(epochs=10 * v.epochs, stops_early=True)
 
 
 def _own_start(theirs: Output, right: Variant) -> Iterator[tuple[Mistake, Change]]:

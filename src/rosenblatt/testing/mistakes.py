@@ -55,6 +55,7 @@ class Variant(NamedTuple):
     first_row: int = 0  # the number of the first row in reports
     positions: NDArray | None = None  # where in a report each weight is; None: where it should be
     hidden: bool = False  # whether the intercept is left out of reports
+    threshold: bool = False  # whether reports have the threshold of ⟨w, x⟩ instead, the negative of the intercept
 
     @property
     def visits(self) -> NDArray:
@@ -63,6 +64,8 @@ class Variant(NamedTuple):
 
     def report(self, weights: NDArray) -> NDArray:
         """Return weights as this perceptron shows them."""
+        if self.threshold:
+            weights = weights * np.append(np.ones(weights.shape[-1] - 1), -1.0)
         shown = weights if self.positions is None else weights[..., self.positions]
         return np.concatenate([shown[..., :-1], 0 * shown[..., -1:]], axis=-1) if self.hidden else shown
 
@@ -164,6 +167,9 @@ def _of_intercepts() -> Iterator[tuple[Mistake, Change]]:
     sentence = "the intercept is learned, but it is missing from the weights that are shown."
     yield Mistake("report", sentence), lambda v: v._replace(hidden=True)
 
+    sentence = "the intercept has the other sign: it is the threshold of ⟨w, x⟩; the intercept that is added is expected."
+    yield Mistake("report", sentence), lambda v: v._replace(threshold=True)
+
     def intercept_first(v: Variant) -> Variant:
         return v._replace(positions=np.roll(np.arange(v.tested.shape[1]), 1))
 
@@ -234,6 +240,8 @@ def _of_averages() -> Iterator[tuple[Mistake, Change]]:
         "the average is off by one: the weights before the first visit are in it, and it is divided by one visit more."
     )
     yield Mistake("average", sentence), means(lambda path: path.weights)
+    sentence = "the average is off by one: the sum of the weights is divided by one visit too few."
+    yield Mistake("average", sentence), _divided_by_one_too_few
     sentence = "only the weights after updates are averaged: those that survive a visit must be counted again."
     yield Mistake("average", sentence), means(lambda path: path.changes)
     sentence = "only the weights at the end of each epoch are averaged: every visit counts."
@@ -244,6 +252,10 @@ def _of_averages() -> Iterator[tuple[Mistake, Change]]:
     yield Mistake("average", sentence), lambda v: v._replace(result=lambda path: np.sum(path.weights[1:], axis=0))
     sentence = "training stops after an epoch without a mistake, so the last weights count less often than in all epochs."
     yield Mistake("average", sentence), lambda v: v._replace(stops_early=True)
+
+
+def _divided_by_one_too_few(v: Variant) -> Variant:
+    return v._replace(result=lambda path: np.sum(path.weights[1:], axis=0) / max(len(path.weights) - 2, 1))
 
 
 def _of_results() -> Iterator[tuple[Mistake, Change]]:

@@ -65,7 +65,9 @@ def two_valued(y: ArrayLike, rows: int, *, one: bool = False) -> tuple[NDArray, 
     if len(classes) != 2:
         some = ", ".join(map(repr, classes[:4].tolist())) + (", …" if len(classes) > 4 else "")
         alone = "with an intercept, a plane far enough away has one class alone on either side"
-        raise InvalidData(f"y must hold two labels; got {len(classes)}: {some}", hint=alone if len(classes) == 1 else None)
+        more = "keep the rows of two labels, or ask for one label against the rest"
+        hint = alone if len(classes) == 1 else more if len(classes) > 2 else None
+        raise InvalidData(f"y must hold two labels; got {len(classes)}: {some}", hint=hint)
     return np.where(y == classes[1], 1.0, -1.0), classes
 
 

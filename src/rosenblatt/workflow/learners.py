@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
+from difflib import get_close_matches
 from typing import Any
 
 from rosenblatt.errors import InvalidParameter
@@ -55,7 +56,9 @@ def make_learner(name: str, settings: Mapping[str, object] | None = None) -> Any
     """
     names = {_plain(known): known for known in LEARNERS} | {_plain(short): known for short, known in _SHORT.items()}
     if _plain(name) not in names:
-        raise InvalidParameter("learner", name, f"one of {', '.join(LEARNERS)}")
+        near = get_close_matches(_plain(name), names, 1)
+        hint = f"did you mean {names[near[0]]!r}?" if near else None
+        raise InvalidParameter("learner", name, f"one of {', '.join(LEARNERS)}", hint=hint)
     kind = learner_class(names[_plain(name)])
     settings = dict(settings or {})
     parameters = kind().get_params(deep=False)

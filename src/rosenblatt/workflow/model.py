@@ -355,6 +355,9 @@ class FileModel(SaveLoadMixin):
 
 def file_list(paths: Paths) -> list[str]:
     """Return the files that paths name: folders and patterns are expanded."""
+    if hasattr(paths, "shape"):
+        allowed = "a path or a list of paths; for rows in memory there are estimators, such as rosenblatt.Perceptron"
+        raise InvalidParameterType("paths", paths, allowed, f"paths must be {allowed}; got a {type(paths).__name__}")
     several = list(paths) if isinstance(paths, Iterable) and not isinstance(paths, str | PathLike) else [paths]
     if not all(isinstance(path, str | PathLike) for path in several):
         raise InvalidParameterType("paths", paths, "a path or a list of paths")

@@ -10,6 +10,7 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
 from typing import NamedTuple, TypeGuard
 
 import numpy as np
@@ -97,7 +98,18 @@ def _name(reference: Reference, names: Sequence[str], known: frozenset[str], fil
             return names[int(reference)]
         problem = f"there is no column number {reference}; they go from 0 to {len(names) - 1}: {_names_in_short(names)}"
         raise ColumnError(problem, path=file)
-    raise ColumnError(f"there is no column {reference!r}; the columns are {_names_in_short(names)}", path=file)
+    problem = f"there is no column {reference!r}; the columns are {_names_in_short(names)}"
+    raise ColumnError(problem, path=file, hint=_column_hint(str(reference), names))
+
+
+def _column_hint(reference: str, names: Sequence[str]) -> str | None:
+    """What may have been meant by a name that no column has: another case or spelling, or several columns at once."""
+    parts = [part.strip() for part in reference.split(",")]
+    if len(parts) > 1 and set(parts) <= set(names):
+        return "one name at a time: as a list in Python, the option once for each on the command line"
+    by_lower = {name.lower().strip(): name for name in names}
+    near = get_close_matches(reference.lower().strip(), by_lower, 1)
+    return f"did you mean {by_lower[near[0]]!r}?" if near else None
 
 
 def _names_in_short(names: Sequence[str]) -> str:
@@ -277,5 +289,8 @@ def _kind(name: str, column: Column, numbers: Numbers, zeros: bool) -> tuple[str
     if words >= 2 and (distinct > rows / 2 or (distinct > 5 * _FEW and words >= 3)):
         return "text", "as its words say more than its values", figures
     if distinct <= max(_FEW, len(values) / 2):
-        return "category", "as numbers do not begin with 0" if zeros else "as values come back", figures
+        if zeros:
+            return "category", "as numbers do not begin with 0", figures
+        several = "; as text, its words would be learned from" if words >= 3 else ""
+        return "category", f"as values come back{several}", figures
     return "ignored", "as an identifier", figures

@@ -198,6 +198,9 @@ _NO_LABEL = Fault(
 _MISSING_VALUE = Fault("the value is missing", {"missing": "fill", **_SKIP})
 
 
+_DECIMAL_COMMA = re.compile(r"'\s*[-+]?\d+,\d+\s*'")
+
+
 class Check(NamedTuple):
     """What a column must contain."""
 
@@ -225,12 +228,18 @@ class Check(NamedTuple):
         odd = self._odd_labels(column)
         if not bad and not odd and not missing.any():
             return column, {}
-        hint = "is it a column of categories?" if self.kind == "number" else None
-        faults = {row: Fault(f"{what} {_NOT[self.kind]}", _SKIP, hint) for row, what in bad.items()}
+        faults = {row: Fault(f"{what} {_NOT[self.kind]}", _SKIP, self._hint(what)) for row, what in bad.items()}
         faults |= dict.fromkeys(odd, _NO_LABEL)
         if self.kind in _MISSING or not self.fill:
             faults |= dict.fromkeys(np.flatnonzero(missing).tolist(), _MISSING.get(self.kind, _MISSING_VALUE))
         return column, faults
+
+    def _hint(self, what: str) -> str | None:
+        """What may be wrong with a value that is no number; `what` is its repr."""
+        if self.kind != "number":
+            return None
+        comma = _DECIMAL_COMMA.fullmatch(what)
+        return "write numbers with a decimal point" if comma else "is it a column of categories?"
 
     def _odd_labels(self, column: Column) -> list[int]:
         """Return the rows whose label is text for a number that is not finite."""
