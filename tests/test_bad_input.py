@@ -1,6 +1,7 @@
 """Bad input gets an error that says what is wrong, and leaves a fitted model as it was."""
 
 import pickle
+import tracemalloc
 
 import numpy as np
 import pandas as pd
@@ -560,3 +561,14 @@ def test_text_in_a_table_is_named_with_what_to_do():
     with pytest.raises(InvalidData, match="X holds text"):
         Perceptron().fit([["free"], ["paid"]], [0, 1])
     assert Perceptron().fit(pd.DataFrame({"age": ["1", "2"]}), [0, 1]).coef_.shape == (1, 1)
+
+
+def test_a_matrix_of_numbers_is_not_searched_for_text():
+    model, X = Perceptron().fit(np.eye(2), [0, 1]), np.full((1_000_000, 2), np.nan)
+    tracemalloc.start()
+    try:
+        with pytest.raises(InvalidData, match="contains NaN"):
+            model.predict(X)
+        assert tracemalloc.get_traced_memory()[1] < 2 * X.nbytes
+    finally:
+        tracemalloc.stop()

@@ -286,6 +286,8 @@ def _text_place(X: Any) -> str | None:
 
 def _is_text(values: Any) -> bool:
     """Return whether some values are text that is no number."""
+    if getattr(getattr(values, "dtype", None), "kind", "O") in "biufc":
+        return False  # without making objects of a large matrix
     try:
         found = np.ravel(np.asarray(values, dtype=object))
     except ValueError:  # rows of arrays whose shapes differ
