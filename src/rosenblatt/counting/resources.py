@@ -143,11 +143,10 @@ def undisturbed() -> Iterator[None]:
 
 @contextmanager
 def quick_collections() -> Iterator[None]:
-    """Let `gc.collect` look at objects made meanwhile only: at all that a process has, it looks for a tenth of a second."""
+    """Let `gc.collect` look at objects made meanwhile only: to look at all that a process has, it takes up to a second."""
     if gc.get_freeze_count():
         yield  # somebody has done it
         return
-    gc.collect()
     gc.freeze()
     try:
         yield
