@@ -103,8 +103,10 @@ def add_search_words(app: Sphinx, doctree: nodes.document) -> None:
 
 def draw_dashes(app: Sphinx, doctree: nodes.document, page: str) -> None:
     """Draw the dash between a parameter and its description, which Sphinx leaves as two hyphens without smart quotes."""
-    for text in list(doctree.findall(lambda node: isinstance(node, nodes.Text) and node == " -- ")):
-        text.parent.replace(text, nodes.Text(" – "))
+    for text in list(doctree.findall(nodes.Text)):
+        for hyphens in (" -- ", ") -- "):  # after the name of a parameter, or its type
+            if text.startswith(hyphens) and isinstance(text.parent, nodes.paragraph):
+                text.parent.replace(text, nodes.Text(text.replace("--", "–", 1)))
 
 
 def setup(app: Sphinx) -> None:

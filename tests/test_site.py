@@ -106,6 +106,12 @@ def test_every_public_name_has_an_entry(site):
     assert {f"module-rosenblatt.{name}" for name in rosenblatt._MODULES - {"estimators"}} <= anchors
 
 
+def test_parameters_have_a_dash_before_their_description(site):
+    text = site["reference/api/rosenblatt/Perceptron.html"].text
+    assert "– Update whenever" in text
+    assert " -- " not in text
+
+
 def test_every_command_has_a_page_with_its_help(site):
     for command in COMMANDS:
         text = site[f"reference/commands/{command}.html"].text
