@@ -1,13 +1,17 @@
 """The kernels do what the reference does: the same weights, averages and counts, to the last bit, on integer data."""
 
+import threading
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
+from threadpoolctl import threadpool_info
 
 import rosenblatt as estimators
 from rosenblatt.engine import blocks
+from rosenblatt.engine.blocks import one_blas_thread
 from rosenblatt.engine.jit import is_number, jit
 from rosenblatt.engine.problems import Binary, Joint, OneVsOne, OneVsRest, columns, visible
 from rosenblatt.engine.rows import CSR, Dense, Examples, as_rows
@@ -155,6 +159,27 @@ def test_every_epoch_of_many_classes_goes_in_blocks(monkeypatch, order):
     assert len(calls) == model.n_iter_ == 3
     monkeypatch.setattr(blocks, "is_faster", lambda rows, problem: False)
     assert np.array_equal(model.coef_, estimators.Perceptron(**settings).fit(X, y).coef_)
+
+
+def test_threads_that_overlap_leave_the_threads_of_matrix_products_as_they_were():
+    def limits():
+        return [library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas"]
+
+    def second():
+        with one_blas_thread:
+            inside.set()
+            assert left.wait(60)
+            seen.append(limits())
+
+    inside, left, seen, before = threading.Event(), threading.Event(), [], limits()
+    thread = threading.Thread(target=second)
+    with one_blas_thread:
+        thread.start()
+        assert inside.wait(60)
+    left.set()
+    thread.join(60)
+    assert seen == [[1] * len(before)], "the one who came first has gone, and the other still computes alone"
+    assert limits() == before
 
 
 def test_blocks_are_chosen_from_the_shape_and_change_nothing(monkeypatch):

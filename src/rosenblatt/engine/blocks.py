@@ -18,8 +18,9 @@ import os
 from collections import deque
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager
+from contextlib import contextmanager
 from functools import cache, partial
+from threading import Lock
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -78,7 +79,7 @@ def epoch_in_blocks(
     scratch = scratch_for(weights.w, problem, pace.room, panel_pending)
     w = weights.w[:-1]
     # NaN and infinity are noticed by the scan, which names the row; numpy need not warn of them.
-    with one_blas_thread(), np.errstate(invalid="ignore", over="ignore"), ThreadPoolExecutor(max(threads - 1, 1)) as others:
+    with one_blas_thread, np.errstate(invalid="ignore", over="ignore"), ThreadPoolExecutor(max(threads - 1, 1)) as others:
         pool = others if threads > 1 else None
         for panel in kept or _panels(examples, order, pool, threads):
             if kept is not None:
@@ -203,9 +204,50 @@ def available_threads(n_jobs: int | None) -> int:
     return n_jobs if n_jobs > 0 else max(1, cores + 1 + n_jobs)
 
 
-def one_blas_thread() -> AbstractContextManager:
-    """While this lasts, each matrix product is done by the thread that asks for it, on its own."""
-    return _controller().limit(limits=1, user_api="blas")
+class BlasLimit:
+    """As long as anybody is in its context, each matrix product is done by the thread that asks for it, on its own.
+
+    Whoever comes first sets the limit, and whoever leaves last restores what the first found: if each restored what it had
+    found itself, threads that overlap would leave the limit behind.
+    """
+
+    def __init__(self) -> None:
+        self._lock, self._users = Lock(), 0
+        self._limit: Any = None
+
+    def __enter__(self) -> None:
+        with self._lock:
+            if self._users == 0:
+                with _in_control():
+                    self._limit = _controller().limit(limits=1, user_api="blas")
+            self._users += 1
+
+    def __exit__(self, *error: object) -> None:
+        with self._lock:
+            self._users -= 1
+            if self._users == 0:
+                with _in_control():
+                    self._limit.restore_original_limits()
+
+
+@contextmanager
+def _in_control() -> Iterator[None]:
+    """Let this thread set limits of OpenBLAS, and then any other: threadpoolctl 3.8 ignores, without a word, all threads
+    but the first that ever set one and still lives."""
+    for clear in _clear_control():
+        clear(force=True)
+    yield
+    for clear in _clear_control():
+        clear(force=True)
+
+
+@cache
+def _clear_control() -> set[Any]:
+    libraries = _controller().lib_controllers
+    return {library.clear_controlling_thread for library in libraries if hasattr(library, "clear_controlling_thread")}
+
+
+one_blas_thread = BlasLimit()
 
 
 @cache

@@ -246,7 +246,7 @@ def workers(kernel: Kernel, threads: int) -> Iterator[Callable]:
     if isinstance(kernel, FunctionKernel):
         yield map
         return
-    with one_blas_thread():
+    with one_blas_thread:
         if threads < 2:
             yield map
             return
