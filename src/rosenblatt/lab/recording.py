@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from rosenblatt.engine.blocks import one_blas_thread
 from rosenblatt.engine.visits import Visits
 from rosenblatt.errors import InvalidData, InvalidParameter, LimitExceeded, NumericOverflow
 from rosenblatt.estimators.plan import generator
@@ -162,7 +163,7 @@ def record(X: NDArray, y: NDArray, job: Job, box: Box = (-1.0, 1.0, -1.0, 1.0)) 
         raise InvalidParameter("seed", job.seed, "a whole number from 0 to 2³² − 1")
     model = make(job.learner, job.settings, job.order, job.epochs, job.seed)
     states = _States(X, y, box)
-    with warnings.catch_warnings():
+    with one_blas_thread, warnings.catch_warnings():  # set once, and not again for each point
         warnings.simplefilter("ignore")  # that a run did not converge is shown
         proof = None
         if learns_from_single_rows(job.learner):
