@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import reduce
-from itertools import groupby
+from itertools import accumulate, groupby, pairwise
 from typing import Any, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
@@ -80,7 +80,7 @@ class GaussianKernel(NamedTuple):
         return X[which]
 
     def between(self, rows: Matrix, kept: Matrix) -> NDArray:
-        rows, kept = rows.astype(np.float64), kept.astype(np.float64)
+        rows, kept = rows.astype(np.float64, copy=False), kept.astype(np.float64, copy=False)
         result = products(rows, kept)
         result *= 2
         result -= squared_lengths(rows)[:, None]
@@ -231,10 +231,11 @@ def weighted_sums(kernel: Kernel, rows: Matrix, tiles: Sequence[Matrix], coef: N
 
     def part(tile: Matrix, share: NDArray) -> NDArray:
         kernels = kernel_matrix(kernel, rows, tile)
-        return kernels @ share.astype(kernels.dtype)
+        return kernels @ share.astype(kernels.dtype, copy=False)
 
     total = np.zeros((rows.shape[0], coef.shape[1]))
-    shares = np.split(coef, np.cumsum([tile.shape[0] for tile in tiles])[:-1])
+    starts = accumulate((tile.shape[0] for tile in tiles), initial=0)
+    shares = [coef[start:end] for start, end in pairwise(starts)]
     for sums in (map if len(tiles) < 2 else each)(part, tiles, shares):
         total += sums
     return total
