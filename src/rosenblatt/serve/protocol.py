@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from uvicorn.config import Config
     from uvicorn.server import ServerState
 
+_TICK = 0.001  # seconds: the clock of uvloop counts whole milliseconds, and no client is cut before its time
 _LEAST_READ = 2**14  # bytes of an answer that a client has to read in `send_seconds`
 _LEAST_RATE = 2**16  # bytes a second that give a body more time than `whole_body_seconds`
 _DROPPED_BODIES = 4  # times `body_bytes` that may come after a refusal: a client reads that when it has sent all
@@ -208,7 +209,7 @@ class Sweeper:
             self.timer = connection.loop.call_later(self.interval, self._sweep, connection)
 
     def _sweep(self, some: LimitedProtocol) -> None:
-        now, self.timer = some.loop.time(), None
+        now, self.timer = some.loop.time() - _TICK, None
         for connection in list(some.connections):
             if isinstance(connection, LimitedProtocol):
                 connection.check_deadlines(now)
