@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.optimize import minimize
 from scipy.spatial import ConvexHull
 from sklearn.svm import SVC
 
@@ -128,22 +129,37 @@ def test_separators_are_lines(lines):
     assert refusal.value.parameter.startswith("lines")
 
 
+def in_64_bits(X, y, C, start):
+    """(w, b) of the least ½‖w‖² + C·Σξ, by a solver of general programs."""
+    rows = np.hstack([y[:, None] * np.column_stack([X, np.ones(len(y))]), np.eye(len(y))])
+    found = minimize(
+        lambda v: v[:2] @ v[:2] / 2 + C * v[3:].sum(),
+        np.append(start, np.maximum(0, 1 - rows[:, :3] @ start)),
+        jac=lambda v: np.concatenate([v[:2], [0], np.full(len(y), C)]),
+        constraints={"type": "ineq", "fun": lambda v: rows @ v - 1, "jac": lambda v: rows},
+        bounds=[(None, None)] * 3 + [(0, None)] * len(y),
+        method="SLSQP",
+        options={"ftol": 1e-15},
+    )
+    return found.x[:2], found.x[2]
+
+
 @pytest.mark.parametrize("C", [0.1, 10])
 def test_slack_reaches_from_a_row_to_its_edge(C):
     rng = np.random.default_rng(0)
     y = np.repeat([-1, 1], 15)
     X = rng.normal(size=(30, 2)) + y[:, None]
-    solved = SVC(kernel="linear", C=C, tol=1e-8).fit(X, y)
-    w, b = solved.coef_[0], solved.intercept_[0]
+    solved = SVC(kernel="linear", C=C, tol=1e-8).fit(X, y)  # whose kernels are in 32 bits
+    w, b = in_64_bits(X, y, C, [*solved.coef_[0], *solved.intercept_])
     value = y * (X @ w + b)
     ax = plot.soft_margin(X, y, C)
     segments = [np.column_stack(line.get_data()) for line in ax.lines[3:]]
     short = value < 1 - 1e-4
     assert np.allclose([start for start, _ in segments], X[short])
-    assert np.allclose([end @ w + b for _, end in segments], y[short], atol=1e-5)
+    assert np.allclose([end @ w + b for _, end in segments], y[short], atol=1e-7)
     assert len(rings(ax, "support vector")) == (value < 1 + 1e-4).sum() == len(solved.support_)
     edges = [np.column_stack(line.get_data()) @ w + b for line in ax.lines[:3]]
-    assert np.allclose(edges, [[0, 0], [1, 1], [-1, -1]], atol=1e-5)
+    assert np.allclose(edges, [[0, 0], [1, 1], [-1, -1]], atol=1e-7)
     assert ax.get_title() == f"C = {C:g}: 1/‖w‖ = {1 / np.hypot(*w):.4g}, slack Σξ = {(1 - value[short]).sum():.4g}"
 
 
