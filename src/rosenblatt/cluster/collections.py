@@ -12,7 +12,7 @@ from distributed import Client, Future
 from rosenblatt.cluster.rows import MemoryShard
 from rosenblatt.errors import InvalidData, InvalidParameter
 from rosenblatt.estimators import targets
-from rosenblatt.estimators.base import refuse_non_finite
+from rosenblatt.estimators.inputs import refuse_non_finite
 from rosenblatt.estimators.linear import Linear
 
 

@@ -21,7 +21,7 @@ from rosenblatt.data.formats import reading_for
 from rosenblatt.engine.rows import Matrix
 from rosenblatt.errors import InvalidData, InvalidParameter
 from rosenblatt.estimators import targets
-from rosenblatt.estimators.base import refuse_non_finite
+from rosenblatt.estimators.inputs import refuse_non_finite
 from rosenblatt.estimators.interface import Learner, clone
 from rosenblatt.estimators.linear import Linear
 from rosenblatt.estimators.scaling import warn_unscaled

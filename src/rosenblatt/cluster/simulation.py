@@ -32,7 +32,7 @@ from rosenblatt.engine.problems import winner
 from rosenblatt.engine.rows import Matrix, MatrixLike
 from rosenblatt.errors import InvalidData, InvalidParameter
 from rosenblatt.estimators import targets
-from rosenblatt.estimators.base import read_rows, refuse_non_finite
+from rosenblatt.estimators.inputs import read_rows, refuse_non_finite
 from rosenblatt.estimators.interface import clone
 from rosenblatt.estimators.linear import Linear
 

@@ -269,36 +269,6 @@ def refuse_dates(X: Any, name: str = "X") -> None:
         )
 
 
-def text_hint(X: Any) -> str | None:
-    """Return what to do about text in X, with the column where that is known; None if there is no text."""
-    where = _text_place(X)
-    if where is None:
-        return None
-    encoders = "scikit-learn's OneHotEncoder for categories, TfidfVectorizer for words"
-    return f"{where} text; make numbers of it with {encoders}, or train on the file with rosenblatt.workflow.train"
-
-
-def _text_place(X: Any) -> str | None:
-    if hasattr(X, "columns") and hasattr(X, "dtypes"):
-        return next((f"column {name!r} holds" for name in X.columns if _is_text(X[name])), None)
-    return "X holds" if (isinstance(X, np.ndarray | list | tuple) or hasattr(X, "to_numpy")) and _is_text(X) else None
-
-
-def _is_text(values: Any) -> bool:
-    """Return whether some values are text that is no number."""
-    if getattr(getattr(values, "dtype", None), "kind", "O") in "biufc":
-        return False  # without making objects of a large matrix
-    try:
-        found = np.ravel(np.asarray(values, dtype=object))
-    except ValueError:  # rows of arrays whose shapes differ
-        return False
-    try:
-        np.array([value for value in found if isinstance(value, str)], dtype=object).astype(np.float64)
-    except ValueError:
-        return True
-    return False
-
-
 def _dates(X: Any) -> Iterator[str]:
     """What in a matrix, a table or a list of rows is a date or a duration, as "column 'born' is datetime64[ns]"."""
     if hasattr(X, "columns") and hasattr(X, "dtypes"):

@@ -15,7 +15,8 @@ from rosenblatt.engine.problems import OneVsOne, Problem, Spread
 from rosenblatt.engine.rows import AnyMatrix, DeviceRows, MatrixLike
 from rosenblatt.engine.visits import Visits
 from rosenblatt.errors import UnsupportedOperation
-from rosenblatt.estimators.base import Classifier, read_rows
+from rosenblatt.estimators.classifier import Classifier
+from rosenblatt.estimators.inputs import read_rows
 from rosenblatt.estimators.interface import check_is_fitted
 from rosenblatt.gpu.arrays import cuda_device, rows_on_card, send_to_card, to_host
 from rosenblatt.gpu.card import card_number

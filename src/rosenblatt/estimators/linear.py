@@ -34,10 +34,11 @@ from rosenblatt.engine.visits import Visits
 from rosenblatt.engine.weights import Weights
 from rosenblatt.errors import InvalidData, InvalidParameter, UnknownLabel, UnsupportedOperation
 from rosenblatt.estimators import targets
-from rosenblatt.estimators.base import DENSE_WEIGHTS, NotOffered, read_rows
+from rosenblatt.estimators.base import DENSE_WEIGHTS, NotOffered
 from rosenblatt.estimators.callbacks import with_callbacks
 from rosenblatt.estimators.device_classifier import DeviceClassifier
 from rosenblatt.estimators.explanation import Explanation
+from rosenblatt.estimators.inputs import read_rows
 from rosenblatt.estimators.interface import check_is_fitted
 from rosenblatt.estimators.parameters import Number, OneOf, SharedParameters, parameter, with_parameters
 from rosenblatt.estimators.plan import PATIENCE, Plan

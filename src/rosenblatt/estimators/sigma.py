@@ -25,7 +25,8 @@ from rosenblatt.engine.problems import winner
 from rosenblatt.engine.rows import Examples, Rows, as_rows, count, frozen, lengths, numpy_array, row_bytes, row_values, take
 from rosenblatt.errors import InvalidData, InvalidParameter, NumericOverflow
 from rosenblatt.estimators import parameters, targets
-from rosenblatt.estimators.base import invalid_data, read_examples, read_rows, unchanged_on_error
+from rosenblatt.estimators.base import unchanged_on_error
+from rosenblatt.estimators.inputs import invalid_data, read_examples, read_rows
 from rosenblatt.estimators.interface import ClassifierMixin, check_is_fitted
 from rosenblatt.estimators.parameters import (
     Flag,

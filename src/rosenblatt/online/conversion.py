@@ -25,7 +25,7 @@ from rosenblatt.engine.rows import Examples, lengths
 from rosenblatt.engine.visits import Visits
 from rosenblatt.engine.votes import AT_ONCE, Votes, products, resize_columns, stack_rows
 from rosenblatt.errors import DamagedModel, IncompatibleParameters, InvalidData, UnsupportedOperation
-from rosenblatt.estimators.base import read_rows
+from rosenblatt.estimators.inputs import read_rows
 from rosenblatt.estimators.interface import check_is_fitted
 from rosenblatt.estimators.linear import Linear, LinearTrainer
 from rosenblatt.estimators.parameters import (

@@ -17,8 +17,9 @@ from rosenblatt.engine.rows import Examples, Rows, count
 from rosenblatt.engine.train import Limits
 from rosenblatt.engine.visits import Visits
 from rosenblatt.errors import InvalidData, UnsupportedOperation
-from rosenblatt.estimators.base import Classifier, read_rows
 from rosenblatt.estimators.callbacks import with_callbacks
+from rosenblatt.estimators.classifier import Classifier
+from rosenblatt.estimators.inputs import read_rows
 from rosenblatt.estimators.interface import available_if, check_is_fitted
 from rosenblatt.estimators.kernel.gram import (
     FunctionKernel,

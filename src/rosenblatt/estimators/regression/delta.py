@@ -18,8 +18,9 @@ from rosenblatt.engine.visits import Visits
 from rosenblatt.engine.weights import Weights
 from rosenblatt.errors import InvalidParameter, NumericOverflow
 from rosenblatt.estimators import targets
-from rosenblatt.estimators.base import READ, Estimator, invalid_data
+from rosenblatt.estimators.base import Estimator
 from rosenblatt.estimators.callbacks import Hooks
+from rosenblatt.estimators.inputs import READ, invalid_data
 from rosenblatt.estimators.interface import available_if
 from rosenblatt.estimators.linear import Linear
 from rosenblatt.estimators.parameters import (

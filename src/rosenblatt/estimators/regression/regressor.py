@@ -24,14 +24,11 @@ from rosenblatt.estimators.base import (
     Estimator,
     NotOffered,
     ShuffleAndAverage,
-    accept_unchecked,
     all_or_nothing,
-    invalid_data,
-    read_examples,
-    read_rows,
     unchanged_on_error,
 )
 from rosenblatt.estimators.callbacks import with_callbacks
+from rosenblatt.estimators.inputs import accept_unchecked, invalid_data, read_examples, read_rows
 from rosenblatt.estimators.interface import RegressorMixin, check_is_fitted
 from rosenblatt.estimators.parameters import (
     EpochParameters,

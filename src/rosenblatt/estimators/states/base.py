@@ -28,8 +28,9 @@ from rosenblatt.engine.visits import Visits
 from rosenblatt.engine.weights import backup, writable
 from rosenblatt.errors import DamagedModel, InvalidData, UnsupportedOperation
 from rosenblatt.estimators import parameters
-from rosenblatt.estimators.base import DENSE_WEIGHTS, Classifier, NotOffered
+from rosenblatt.estimators.base import DENSE_WEIGHTS, NotOffered
 from rosenblatt.estimators.callbacks import with_callbacks
+from rosenblatt.estimators.classifier import Classifier
 from rosenblatt.estimators.parameters import SHARED
 from rosenblatt.estimators.plan import Plan
 from rosenblatt.modelfile.parts import Parts

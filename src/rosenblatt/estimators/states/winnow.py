@@ -17,7 +17,7 @@ from sklearn.utils import check_X_y
 
 from rosenblatt.engine.rows import MatrixLike, as_rows, frozen, numpy_array, refuse_dates
 from rosenblatt.errors import InvalidData, InvalidParameter
-from rosenblatt.estimators.base import invalid_data
+from rosenblatt.estimators.inputs import invalid_data
 from rosenblatt.estimators.parameters import (
     Anything,
     ClassWeightParameters,
