@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncIterator
 from functools import partial
+from pathlib import Path
 from typing import Annotated
 
 from fastapi import Query, Request, Response
@@ -18,7 +19,6 @@ from rosenblatt.serve import shapes
 from rosenblatt.serve.history import Window
 from rosenblatt.serve.jobs import CreateJob, DeleteJob, SetBackJob, model_exists
 from rosenblatt.serve.learners import label_text, make_learner
-from rosenblatt.serve.learning import BYTES_IN_ENTRY
 from rosenblatt.serve.log import LogReader, now
 from rosenblatt.serve.routing import At, ModelName, make_router, route
 from rosenblatt.serve.service import answer, body_type, describe, iso, only, service_of, whole_number
@@ -37,6 +37,7 @@ from rosenblatt.serve.wire import JSON_LINES, MODEL_FILE, check_name
 router = make_router()
 TEXT = {"type": "string"}
 BINARY = {**TEXT, "format": "binary"}
+EXPORT_BYTES = 1 << 20  # of lines that are read from the log at once
 LOG = (  # an example of a log
     '{"seq":1,"time":1794829914691,"create":{"learner":"OnlinePerceptron"}}\n'
     '{"seq":2,"time":1794829914768,"learn":[{"x":{"free":1},"y":"spam"},{"text":"see you","y":"ham"}]}\n'
@@ -210,22 +211,30 @@ async def export_log(
     end = min(end or model.published.seq, model.published.seq)
 
     async def lines() -> AsyncIterator[bytes]:
-        with LogReader(service.writer.log.path) as read:
-            entries = read.entries(model.record.id, begin, end)
+        first = begin
+        while first <= end:
+            block, first = await service.slowly(partial(log_lines, service.writer.log.path, model.record.id, first, end))
+            yield block
 
-            def some() -> bytes:
-                block, size = [], 0
-                for entry in entries:
-                    block.append(entry_to_line(entry) + b"\n")
-                    size += len(block[-1])
-                    if size > BYTES_IN_ENTRY:
-                        break
-                return b"".join(block)
+    return StreamingResponse(lines(), media_type=JSON_LINES)
 
-            while block := await service.slowly(some):
-                yield block
 
-    return StreamingResponse(lines() if begin <= end else iter(()), media_type=JSON_LINES)
+def log_lines(path: Path, model: int, first: int, last: int) -> tuple[bytes, int]:
+    """Return the next lines of an exported log, about 1 MiB of them, and the number of the entry after them.
+
+    The log is opened and closed here, in one thread: a client may leave while its export is read, and a connection to
+    SQLite that is closed in one thread while another one uses it ends the process.
+    """
+    lines: list[bytes] = []
+    size = 0
+    with LogReader(path) as read:
+        for entry in read.entries(model, first, last):
+            lines.append(entry_to_line(entry) + b"\n")
+            size += len(lines[-1])
+            first = entry.seq + 1
+            if size >= EXPORT_BYTES:
+                break
+    return b"".join(lines), first
 
 
 @route(
