@@ -38,7 +38,7 @@ CLIENTS = 6
 MODELS = 4  # at once
 LONGEST_LOG = 1200  # entries; a model with more is deleted, so that replaying it does not take long
 LONGEST_LOAD = 0.8  # seconds until a kill
-LINES_IN_ENTRY = 1000  # of JSON lines
+MANY_LINES = 1000  # of JSON lines in one request
 WORDS = [f"word={number}" for number in range(300)]
 LABELS = ["ham", "spam", "é", 3, True]
 CREATIONS: list[dict[str, Any]] = [
@@ -132,19 +132,10 @@ class Request(NamedTuple):
 
 
 class Acknowledged(NamedTuple):
-    """A request and the seq of its answer; None if only the last part of a longer request was told."""
+    """A request and the seq of its answer."""
 
     request: Request
-    seq: int | None
-
-
-def parts_of(request: Request) -> list[Request]:
-    """Return the entries that a request becomes: JSON lines become one for every thousand, each with a key of its own."""
-    if request.kind != "learn lines":
-        return [request]
-    examples = request.entry["learn"]
-    parts = [examples[i : i + LINES_IN_ENTRY] for i in range(0, len(examples), LINES_IN_ENTRY)]
-    return [request._replace(key=f"{request.key}#{i}", entry={"learn": part}) for i, part in enumerate(parts)]
+    seq: int
 
 
 class World:
@@ -167,8 +158,7 @@ class World:
                 self.acknowledged.setdefault(request.model, [])
                 self.set_backs_without_answer.setdefault(request.model, [])
                 self.predicted.setdefault(request.model, [])
-            *parts, last = parts_of(request)
-            self.acknowledged[request.model] += [*(Acknowledged(part, None) for part in parts), Acknowledged(last, seq)]
+            self.acknowledged[request.model].append(Acknowledged(request, seq))
             self.counts[request.kind] += 1
 
     def remove(self, name: str) -> None:
@@ -258,7 +248,7 @@ class Client:
             return self.learn("learn many", model, examples, examples)
         if kind < 0.6:
             few = [self.example() for _ in range(self.draw.randint(2, 60))]
-            examples = few * (LINES_IN_ENTRY // len(few) + 1) if self.draw.random() < 0.1 else few
+            examples = few * (MANY_LINES // len(few) + 1) if self.draw.random() < 0.1 else few
             request = self.learn("learn lines", model, examples, examples)
             return request._replace(body=b"".join(json.dumps(example).encode() + b"\n" for example in examples))
         if kind < 0.8:
@@ -285,7 +275,7 @@ class Client:
                 [{"x": row, "y": y} for (_, row), y in zip(taken, labels, strict=True)],
             )  # fmt: skip
         with self.world.lock:
-            to = self.draw.randint(1, max(one.seq or 1 for one in self.world.acknowledged[model]))
+            to = self.draw.randint(1, max(one.seq for one in self.world.acknowledged[model]))
         path = f"/models/{model}/set-back"
         return Request("set back", model, "POST", path, {"to": to}, "", {"set_back": {"to": to}})
 
@@ -302,18 +292,16 @@ def good(answer: Answer, path: str) -> Answer:
 
 def check_log(world: World, name: str, log: list[Entry], unanswered: list[Request]) -> None:
     """Hold the log of a model against what clients sent and what was acknowledged."""
-    by_key = {entry["key"]: entry["seq"] for entry in log if "key" in entry}
     unknown = {entry["seq"]: entry for entry in log}
-    for request, told in world.acknowledged.get(name, []):
-        seq = by_key.get(request.key, len(log) + 1) if told is None else told
+    for request, seq in world.acknowledged.get(name, []):
         if seq > len(log):
-            raise Wrong(f"{name}: the log ends at {len(log)} and has not what was acknowledged as {told}: {request}")
+            raise Wrong(f"{name}: the log ends at {len(log)} and has not what was acknowledged as {seq}: {request}")
         check_entry(name, log[seq - 1], request)
         unknown.pop(seq, None)
     keys = [entry["key"] for entry in log if "key" in entry]
     if len(set(keys)) < len(keys):
         raise Wrong(f"{name}: keys are in the log twice: {[key for key, n in Counter(keys).items() if n > 1]}")
-    waiting = {part.key: part for request in unanswered if request.model == name for part in parts_of(request)}
+    waiting = {request.key: request for request in unanswered if request.model == name}
     unsure = list(world.set_backs_without_answer.get(name, []))
     for seq, entry in unknown.items():
         if "set_back" in entry and entry["set_back"]["to"] in unsure:

@@ -52,3 +52,71 @@ def test_clients_that_leave_an_export_do_not_end_the_server(server, ask):
     lines = ask("GET", "/models/exported/log").body.splitlines()
     assert [json.loads(line)["seq"] for line in lines] == list(range(1, 10))
     assert open_files(server) <= before + 4
+
+
+def json_lines(examples):
+    return b"\n".join(json.dumps(example).encode() for example in examples)
+
+
+NDJSON = {"Content_Type": "application/x-ndjson"}
+
+
+def test_json_lines_are_one_entry_learned_whole_or_not_at_all(ask):
+    ask("PUT", "/models/lines", {"parameters": {"max_classes": 2}})
+    rows = [{"x": {f"f{k}": 1}, "y": "ab"[k % 2]} for k in range(2_500)]
+    learned = ask("POST", "/models/lines/learn", json_lines(rows), **NDJSON)
+    assert learned.json()["seq"] == 2
+    assert learned.json()["learned"] == 2_500
+    broken = [*rows[:1_500], {"x": {"f": "1e999"}, "y": ["no label"]}, *rows]
+    refused = ask("POST", "/models/lines/learn", json_lines(broken), **NDJSON)
+    assert (refused.status, refused.json()["row"]) == (422, 1_500)
+    assert ask("GET", "/models/lines").json()["seen"] == 2_500
+
+
+def test_keys_of_json_and_of_json_lines_are_one_space(ask):
+    ask("PUT", "/models/keys", {})
+    rows = [{"x": {"a": 1}, "y": "p"}, {"x": {"b": 1}, "y": "q"}]
+    first = ask("POST", "/models/keys/learn", json_lines(rows), Idempotency_Key="Z", **NDJSON)
+    again = ask("POST", "/models/keys/learn", json_lines(rows), Idempotency_Key="Z", **NDJSON)
+    assert first.json() == again.json()
+    for part in ("Z#0", "Z#1"):
+        other = ask("POST", "/models/keys/learn", {"examples": rows}, Idempotency_Key=part)
+        assert other.json()["learned"] == 2
+    taken = ask("POST", "/models/keys/learn", {"examples": rows}, Idempotency_Key="Z")
+    assert (taken.status, taken.json()["parameter"]) == (422, "Idempotency-Key")
+    assert ask("GET", "/models/keys").json()["seen"] == 6
+
+
+def test_a_stored_request_is_parsed_once_for_all_of_its_labels(tmp_path, monkeypatch):
+    from rosenblatt.serve import predictions
+
+    parsed = []
+    monkeypatch.setattr(predictions, "parse_json", lambda body: parsed.append(len(body)) or json.loads(body))
+    store = predictions.PredictionStore(tmp_path, 1.0)
+    request = store.store(7, json.dumps({"examples": [{"x": {"a": k}, "w": 2} for k in range(9)]}).encode())
+    stored = store.examples(7, request)
+    rows = [stored.row(predictions.PredictionId.parse(id)) for id in store.ids(request, 9)]
+    assert rows == [{"x": {"a": k}} for k in range(9)]
+    assert len(parsed) == 1
+    assert store.examples(8, request).examples == []
+    store.close()
+
+
+def test_labels_for_predictions_are_learned_as_the_rows_themselves(ask):
+    for name in ("late", "sent"):
+        ask("PUT", f"/models/{name}", {})
+    rows = [{"x": {f"f{k % 7}": 1.5, f"g{k}": k}} for k in range(40)]
+    ids = [
+        one["id"]
+        for start in (0, 25)
+        for one in ask("POST", "/models/late/predict", {"examples": rows[start : start + 25]}).json()["predictions"]
+    ]
+    order = [*range(30, 40), *range(30)]  # rows of two requests, mixed
+    late = [{"id": ids[k], "y": "ab"[k % 2]} for k in order]
+    unknown = ask("POST", "/models/late/learn", {"examples": [*late[:3], {"id": "00000000-1.0", "y": "a"}]})
+    assert (unknown.status, unknown.json()["row"]) == (404, 3)
+    assert ask("POST", "/models/late/learn", {"examples": late}).json()["learned"] == 40
+    ask("POST", "/models/sent/learn", {"examples": [{**rows[k], "y": "ab"[k % 2]} for k in order]})
+    assert ask("GET", "/models/late/file").body == ask("GET", "/models/sent/file").body
+    again = ask("POST", "/models/late/learn", {"examples": late[:1]})
+    assert again.status == 409

@@ -1,7 +1,5 @@
 """The routes to learn and to predict."""
 
-import asyncio
-import json
 from collections.abc import Sequence
 from time import perf_counter
 from typing import Any
@@ -23,6 +21,7 @@ from rosenblatt.serve import shapes
 from rosenblatt.serve.jobs import Learned, LearnJob
 from rosenblatt.serve.learners import Row, ServedLearner, label_text
 from rosenblatt.serve.limits import Limits
+from rosenblatt.serve.predictions import PredictionId
 from rosenblatt.serve.routing import At, Key, ModelName, lines_too, make_router, route
 from rosenblatt.serve.served_model import Published, ServedModel
 from rosenblatt.serve.service import (
@@ -43,8 +42,8 @@ from rosenblatt.serve.state import (
 )
 from rosenblatt.serve.wire import JSON_LINES
 
-LINES_IN_ENTRY = 1_000
-BYTES_IN_ENTRY = 1 << 20
+LINES_PER_ROW = 100  # a request of JSON lines may have so many times the rows of one of JSON
+LINES_STORED = 1_000  # lines of a request to predict that are stored, and parsed again, together
 LONGEST_KEY = 200
 
 
@@ -71,43 +70,74 @@ async def learn(request: Request, name: ModelName, body: shapes.LearnRequest, ke
     if key is not None and not 1 <= len(key) <= LONGEST_KEY:
         raise InvalidParameter("Idempotency-Key", key, f"1 to {LONGEST_KEY} characters")
     if body_type(request) == JSON_LINES:
-        return await learn_lines(service, model, content, key)
-    document = only(await service.parse(content), ("examples",), 'send {"examples": [{"x": …, "y": …}]}')
-    raw = example_list(document)
-    check_rows(raw, service.limits)
-    job = await learn_job(service, model, raw, content, key)
+        lines = await parse_lines(content, service.limits.rows * LINES_PER_ROW)
+        raw = [value for _, value in lines]
+        payload = b'{"examples":[' + b",".join(text for text, _ in lines) + b"]}"
+    else:
+        document = only(await service.parse(content), ("examples",), 'send {"examples": [{"x": …, "y": …}]}')
+        raw, payload = example_list(document), content
+        check_rows(raw, service.limits)
+
+    if await put_stored_rows(service, model, raw):
+        payload = to_json({"examples": raw})
+    digest = None if key is None else xxh3_128_digest(content)
+    job = LearnJob(model, await checked_examples(service, model, raw), payload, key, digest, prediction_ids(raw))
     learned = await service.writer.do(job)
     assert isinstance(learned, Learned)
     count_learned(service, job, learned)
     return learn_answer(learned, len(raw))
 
 
-async def learn_job(
-    service: Service, model: ServedModel, raw: list[Any], content: bytes, key: str | None, first: int = 0
-) -> LearnJob:
-    """Return the job of learning from examples, after they have been checked; `first` is the place of the first."""
-    learner, limits, store = model.published.learner, service.limits, service.store
-    examples: list[Example] = []
-    predictions: list[str] = []
+def prediction_ids(raw: Sequence[Any]) -> list[str]:
+    """Return the ids of the predictions that get their label, which must differ."""
+    ids = [example["id"] for example in raw if "id" in example]
+    if len(set(ids)) < len(ids):
+        raise Conflict("two examples have the id of the same prediction")
+    return ids
+
+
+async def put_stored_rows(service: Service, model: ServedModel, raw: list[Any]) -> bool:
+    """Put the row of its prediction into each example that has an id; return whether any has one.
+
+    What a request to predict has stored is parsed once, however many of its rows are wanted.
+    """
+    requests: dict[int, list[tuple[int, PredictionId]]] = {}
     place, turn_ends = 0, perf_counter() + TURN_SECONDS
     try:
         for place, example in enumerate(raw):
             if isinstance(example, dict) and "id" in example:
                 if "x" in example or "text" in example:
                     raise InvalidData("an example with the id of a prediction has its row already: leave out x and text")
-                example = raw[place] = {**store.row(model.record.id, example["id"]), **example}
-                predictions.append(example["id"])
-            examples.append(read_example(learner, example, limits))
+                prediction = PredictionId.parse(example["id"])
+                requests.setdefault(prediction.request, []).append((place, prediction))
+
+        for request, wanted in requests.items():
+            place = wanted[0][0]
+            stored = service.store.examples(model.record.id, request)
+            for place, prediction in wanted:
+                raw[place] = {**stored.row(prediction), **raw[place]}
             if perf_counter() > turn_ends:
                 turn_ends = await next_turn()
     except RosenblattError as error:
-        error.row = first + place
+        error.row = place
         raise
-    if len(set(predictions)) < len(predictions):
-        raise Conflict("two examples have the id of the same prediction")
-    payload = json.dumps({"examples": raw}, ensure_ascii=False).encode() if predictions else content
-    digest = None if key is None else xxh3_128_digest(content)
-    return LearnJob(model, examples, payload, key, digest, predictions)
+    return bool(requests)
+
+
+async def checked_examples(service: Service, model: ServedModel, raw: Sequence[Any]) -> list[Example]:
+    """Return examples of JSON, checked for what a model can learn; other requests are served in between."""
+    learner, limits = model.published.learner, service.limits
+    examples: list[Example] = []
+    turn_ends = perf_counter() + TURN_SECONDS
+    try:
+        for example in raw:
+            examples.append(read_example(learner, example, limits))
+            if perf_counter() > turn_ends:
+                turn_ends = await next_turn()
+        return examples
+    except RosenblattError as error:
+        error.row = len(examples)
+        raise
 
 
 def count_learned(service: Service, job: LearnJob, learned: Learned) -> None:
@@ -127,36 +157,6 @@ def learn_answer(learned: Learned, count: int) -> Response:
     if learned.refused:
         values["refused"] = [{"row": place, "detail": str(error)} for place, error in learned.refused]
     return answer(values)
-
-
-async def learn_lines(service: Service, model: ServedModel, content: bytes, key: str | None) -> Response:
-    """Learn from JSON lines, some at a time; all are checked before the first is learned."""
-    lines = await parse_lines(content, service.limits.rows * 100)
-    jobs: list[LearnJob] = []
-    start = size = 0
-    for place, (line, _) in enumerate([*lines, (b"", None)]):
-        if place == len(lines) or place - start == LINES_IN_ENTRY or size + len(line) > BYTES_IN_ENTRY:
-            part = lines[start:place]
-            payload = b'{"examples":[' + b",".join(text for text, _ in part) + b"]}"
-            own_key = None if key is None else f"{key}#{len(jobs)}"
-            jobs.append(await learn_job(service, model, [value for _, value in part], payload, own_key, start))
-            start, size = place, 0
-        size += len(line)
-    results = await asyncio.gather(*(service.writer.do(job) for job in jobs), return_exceptions=True)
-    seq = learned = mistakes = wrong = first = 0
-    refused: list[tuple[int, RosenblattError]] = []
-    for job, result in zip(jobs, results, strict=True):
-        if isinstance(result, BaseException):
-            if isinstance(result, RosenblattError):
-                result.learned = learned
-            raise result
-        assert isinstance(result, Learned)
-        count_learned(service, job, result)
-        seq, learned = result.seq, learned + result.learned
-        mistakes, wrong = mistakes + result.mistakes, wrong + result.wrong
-        refused += [(first + place, error) for place, error in result.refused]
-        first += len(job.examples)
-    return learn_answer(Learned(seq, learned, mistakes, wrong, tuple(refused)), first)
 
 
 @route(
@@ -244,10 +244,10 @@ def predict_example(
 
 async def predict_lines(service: Service, model: ServedModel, state: Published, content: bytes) -> Response:
     """Predict JSON lines; the answer is as many lines."""
-    lines = await parse_lines(content, service.limits.rows * 100)
+    lines = await parse_lines(content, service.limits.rows * LINES_PER_ROW)
     predictions = await predict_all(service, model, state, [value for _, value in lines], None, 0)
-    for start in range(0, len(lines), LINES_IN_ENTRY):
-        part = lines[start : start + LINES_IN_ENTRY]
+    for start in range(0, len(lines), LINES_STORED):
+        part = lines[start : start + LINES_STORED]
         body = b'{"examples":[' + b",".join(text for text, _ in part) + b"]}"
         number = service.store.store(model.record.id, body)
         for prediction, identifier in zip(predictions[start:], service.store.ids(number, len(part)), strict=False):

@@ -12,7 +12,7 @@ import sqlite3
 from contextlib import closing, suppress
 from pathlib import Path
 from secrets import token_hex
-from typing import Any
+from typing import Any, NamedTuple
 
 from rosenblatt.errors import UnknownEntry, shown
 from rosenblatt.serve.log import now
@@ -29,8 +29,69 @@ CREATE TABLE IF NOT EXISTS predictions (
 """
 
 
+class PredictionId(NamedTuple):
+    """The id of a prediction, which says where its row is."""
+
+    word: str  # of the process that gave it
+    request: int
+    place: int  # in the request
+    text: str
+
+    @classmethod
+    def parse(cls, value: object) -> PredictionId:
+        """Return the id that a text is; one that no prediction has, if it is none.
+
+        Parameters
+        ----------
+        value : object
+            A value of JSON.
+
+        Returns
+        -------
+        id : PredictionId
+        """
+        parts = _ID.fullmatch(value) if isinstance(value, str) else None
+        if parts is None:
+            return cls("", -1, 0, shown(value))
+        return cls(parts[1], int(parts[2]), int(parts[3]), shown(value))
+
+
+class StoredExamples(NamedTuple):
+    """The examples of a request to predict."""
+
+    word: str
+    examples: list[dict[str, Any]]
+    days: float  # that they are kept
+
+    def row(self, prediction: PredictionId) -> dict[str, Any]:
+        """Return the row of a prediction.
+
+        Parameters
+        ----------
+        prediction : PredictionId
+            The id of the prediction.
+
+        Returns
+        -------
+        example : dict
+            With "x" or "text".
+
+        Raises
+        ------
+        UnknownEntry
+            If there is no such prediction of this model, or not any more.
+        """
+        if prediction.word != self.word or prediction.place >= len(self.examples):
+            raise UnknownEntry(
+                f"there is no prediction {prediction.text} of this model",
+                hint=f"rows are kept for {self.days:g} days, and only if the request does not say store: false",
+            )
+        example = self.examples[prediction.place]
+        return {name: example[name] for name in ("x", "text") if name in example}
+
+
 class PredictionStore:
-    """The rows of predictions. `store` and `row` are called in one thread, `tidy` in any.
+    """The rows of predictions. `store` and `examples` are called in one thread, `tidy` in any.
 
     Parameters
     ----------
@@ -95,40 +156,26 @@ class PredictionStore:
         """
         return [None] * count if request is None else [f"{self._word}-{request}.{place}" for place in range(count)]
 
-    def row(self, model: int, prediction: object) -> dict[str, Any]:
-        """Return the row of a prediction.
+    def examples(self, model: int, request: int) -> StoredExamples:
+        """Return the examples that a request to predict has stored; none if it is not there, or not any more.
 
         Parameters
         ----------
         model : int
             The number of the model.
-        prediction : object
-            The id of the prediction.
+        request : int
+            The number of the request.
 
         Returns
         -------
-        example : dict
-            With "x" or "text".
-
-        Raises
-        ------
-        UnknownEntry
-            If there is no such prediction of this model, or not any more.
+        examples : StoredExamples
         """
-        parts = _ID.fullmatch(prediction) if isinstance(prediction, str) else None
-        if parts is not None:
-            word, request, place = parts[1], int(parts[2]), int(parts[3])
-            found = self._database.execute(
-                "SELECT word, model, body FROM predictions WHERE request = ?", (request,)
-            ).fetchone()
-            if found is not None and found[:2] == (word, model):
-                examples = parse_json(found[2])["examples"]
-                if place < len(examples):
-                    return {name: value for name, value in examples[place].items() if name in ("x", "text")}
-        raise UnknownEntry(
-            f"there is no prediction {shown(prediction)} of this model",
-            hint=f"rows are kept for {self._days:g} days, and only if the request does not say store: false",
-        )
+        found = self._database.execute(
+            "SELECT word, body FROM predictions WHERE request = ? AND model = ?", (request, model)
+        ).fetchone()
+        if found is None:
+            return StoredExamples("", [], self._days)
+        return StoredExamples(found[0], parse_json(found[1])["examples"], self._days)
 
     def tidy(self) -> None:
         """Remove rows that are too old, and let the disk have the others; in any thread."""
