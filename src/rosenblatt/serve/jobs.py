@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import json
+import sqlite3
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from rosenblatt.errors import Conflict, InvalidParameter, LimitExceeded, RosenblattError, UnknownEntry
 from rosenblatt.serve.learners import Specification
-from rosenblatt.serve.log import LoggedAnswer, SnapshotRecord, first_chain
+from rosenblatt.serve.log import LoggedAnswer, LogReader, SnapshotRecord, first_chain
 from rosenblatt.serve.served_model import ServedModel
 from rosenblatt.serve.snapshots import remove_files, superfluous
 from rosenblatt.serve.state import LEARN, SET_BACK, Entry, Example, State
@@ -116,12 +117,19 @@ class LearnJob(ModelJob):
             self._logged = logged
             return None
         writer.check_room(model, self.examples)
-        for prediction in self.predictions:
-            if (labelled := read.labelled(prediction)) is not None:
-                raise Conflict(f"the prediction {prediction} got its label before, in entry {labelled}", value=prediction)
         self._entry = writer.add(model, LEARN, self.payload, self.key, self.digest)
-        writer.log.add_labelled(self.predictions, model.record.id, self._entry.seq)
+        if self.predictions:
+            try:
+                writer.log.add_labelled(self.predictions, model.record.id, self._entry.seq)
+            except sqlite3.IntegrityError:
+                raise self._labelled_before(read) from None
         return model
+
+    def _labelled_before(self, read: LogReader) -> Conflict:
+        """Return the error that names the first prediction which has its label already."""
+        before = ((prediction, read.labelled(prediction)) for prediction in self.predictions)
+        prediction, entry = next(found for found in before if found[1] is not None)
+        return Conflict(f"the prediction {prediction} got its label before, in entry {entry}", value=prediction)
 
     def apply(self, writer: Writer) -> object:
         if self._entry is None:

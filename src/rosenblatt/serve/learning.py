@@ -21,7 +21,6 @@ from rosenblatt.serve import shapes
 from rosenblatt.serve.jobs import Learned, LearnJob
 from rosenblatt.serve.learners import Row, ServedLearner, label_text
 from rosenblatt.serve.limits import Limits
-from rosenblatt.serve.predictions import PredictionId
 from rosenblatt.serve.routing import At, Key, ModelName, lines_too, make_router, route
 from rosenblatt.serve.served_model import Published, ServedModel
 from rosenblatt.serve.service import (
@@ -101,21 +100,29 @@ async def put_stored_rows(service: Service, model: ServedModel, raw: list[Any]) 
 
     What a request to predict has stored is parsed once, however many of its rows are wanted.
     """
-    requests: dict[int, list[tuple[int, PredictionId]]] = {}
+    requests: dict[str, list[int]] = {}  # the places of the examples with a row of it
     place, turn_ends = 0, perf_counter() + TURN_SECONDS
     try:
         for place, example in enumerate(raw):
             if isinstance(example, dict) and "id" in example:
                 if "x" in example or "text" in example:
                     raise InvalidData("an example with the id of a prediction has its row already: leave out x and text")
-                prediction = PredictionId.parse(example["id"])
-                requests.setdefault(prediction.request, []).append((place, prediction))
+                identifier = example["id"]
+                if not isinstance(identifier, str):
+                    raise service.store.no_such_prediction(identifier)
+                requests.setdefault(identifier.rpartition(".")[0], []).append(place)
 
-        for request, wanted in requests.items():
-            place = wanted[0][0]
-            stored = service.store.examples(model.record.id, request)
-            for place, prediction in wanted:
-                raw[place] = {**stored.row(prediction), **raw[place]}
+        for request, places in requests.items():
+            place = places[0]
+            rows = service.store.rows(model.record.id, request)
+            for place in places:
+                example = raw[place]
+                row = rows.get(example["id"])
+                if row is None:
+                    raise service.store.no_such_prediction(example["id"])
+                for part in ("x", "text"):
+                    if part in row:
+                        example[part] = row[part]
             if perf_counter() > turn_ends:
                 turn_ends = await next_turn()
     except RosenblattError as error:

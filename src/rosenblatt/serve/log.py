@@ -25,6 +25,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import NamedTuple, Self
 
+from pydantic_core import to_json
 from xxhash import xxh3_128_digest
 
 from rosenblatt.errors import DamagedLog, OutputError, UnknownModel
@@ -301,8 +302,9 @@ class Log:
         self._database.executemany("INSERT OR IGNORE INTO outcomes VALUES (?, ?, ?)", outcomes)
 
     def add_labelled(self, predictions: Iterable[str], model: int, seq: int) -> None:
-        """Note that predictions have got their label, within a transaction."""
-        self._database.executemany("INSERT INTO labelled VALUES (?, ?, ?)", ((each, model, seq) for each in predictions))
+        """Note that predictions have got their label, within a transaction; IntegrityError if one had it already."""
+        ordered = to_json(sorted(predictions)).decode()  # as in the table: a fifth of the time
+        self._database.execute("INSERT INTO labelled SELECT value, ?, ? FROM json_each(?)", (model, seq, ordered))
 
     def add_snapshot(self, snapshot: SnapshotRecord) -> None:
         """Note that there is a snapshot, within a transaction."""

@@ -12,14 +12,14 @@ import sqlite3
 from contextlib import closing, suppress
 from pathlib import Path
 from secrets import token_hex
-from typing import Any, NamedTuple
+from typing import Any
 
 from rosenblatt.errors import UnknownEntry, shown
 from rosenblatt.serve.log import now
 from rosenblatt.serve.state import parse_json
 
 PREDICTIONS = "predictions.sqlite"
-_ID = re.compile(r"([0-9a-f]{8})-([0-9]{1,18})\.([0-9]{1,7})")
+_REQUEST = re.compile(r"([0-9a-f]{8})-([0-9]{1,18})")  # of an id: what stands before the dot
 _DAY = 86_400_000  # milliseconds
 
 _TABLES = """
@@ -29,69 +29,8 @@ CREATE TABLE IF NOT EXISTS predictions (
 """
 
 
-class PredictionId(NamedTuple):
-    """The id of a prediction, which says where its row is."""
-
-    word: str  # of the process that gave it
-    request: int
-    place: int  # in the request
-    text: str
-
-    @classmethod
-    def parse(cls, value: object) -> PredictionId:
-        """Return the id that a text is; one that no prediction has, if it is none.
-
-        Parameters
-        ----------
-        value : object
-            A value of JSON.
-
-        Returns
-        -------
-        id : PredictionId
-        """
-        parts = _ID.fullmatch(value) if isinstance(value, str) else None
-        if parts is None:
-            return cls("", -1, 0, shown(value))
-        return cls(parts[1], int(parts[2]), int(parts[3]), shown(value))
-
-
-class StoredExamples(NamedTuple):
-    """The examples of a request to predict."""
-
-    word: str
-    examples: list[dict[str, Any]]
-    days: float  # that they are kept
-
-    def row(self, prediction: PredictionId) -> dict[str, Any]:
-        """Return the row of a prediction.
-
-        Parameters
-        ----------
-        prediction : PredictionId
-            The id of the prediction.
-
-        Returns
-        -------
-        example : dict
-            With "x" or "text".
-
-        Raises
-        ------
-        UnknownEntry
-            If there is no such prediction of this model, or not any more.
-        """
-        if prediction.word != self.word or prediction.place >= len(self.examples):
-            raise UnknownEntry(
-                f"there is no prediction {prediction.text} of this model",
-                hint=f"rows are kept for {self.days:g} days, and only if the request does not say store: false",
-            )
-        example = self.examples[prediction.place]
-        return {name: example[name] for name in ("x", "text") if name in example}
-
-
 class PredictionStore:
-    """The rows of predictions. `store` and `examples` are called in one thread, `tidy` in any.
+    """The rows of predictions. `store` and `rows` are called in one thread, `tidy` in any.
 
     Parameters
     ----------
@@ -156,26 +95,38 @@ class PredictionStore:
         """
         return [None] * count if request is None else [f"{self._word}-{request}.{place}" for place in range(count)]
 
-    def examples(self, model: int, request: int) -> StoredExamples:
-        """Return the examples that a request to predict has stored; none if it is not there, or not any more.
+    def rows(self, model: int, request: str) -> dict[str, dict[str, Any]]:
+        """Return the examples of a request to predict by the ids of their predictions.
 
         Parameters
         ----------
         model : int
             The number of the model.
-        request : int
-            The number of the request.
+        request : str
+            The id of one of the predictions, without the dot and the place.
 
         Returns
         -------
-        examples : StoredExamples
+        rows : dict
+            Empty if they are not there, or not any more, or of another model.
         """
+        parts = _REQUEST.fullmatch(request)
+        if parts is None:
+            return {}
+        word, number = parts[1], int(parts[2])
         found = self._database.execute(
-            "SELECT word, body FROM predictions WHERE request = ? AND model = ?", (request, model)
+            "SELECT body FROM predictions WHERE request = ? AND word = ? AND model = ?", (number, word, model)
         ).fetchone()
         if found is None:
-            return StoredExamples("", [], self._days)
-        return StoredExamples(found[0], parse_json(found[1])["examples"], self._days)
+            return {}
+        return {f"{request}.{place}": example for place, example in enumerate(parse_json(found[0])["examples"])}
+
+    def no_such_prediction(self, prediction: object) -> UnknownEntry:
+        """Return the error that a prediction is not there."""
+        return UnknownEntry(
+            f"there is no prediction {shown(prediction)} of this model",
+            hint=f"rows are kept for {self._days:g} days, and only if the request does not say store: false",
+        )
 
     def tidy(self) -> None:
         """Remove rows that are too old, and let the disk have the others; in any thread."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import errno
+import gc
 import ipaddress
 import signal
 import socket
@@ -224,6 +225,7 @@ async def _serve(
     store = PredictionStore(log.folder, limits.prediction_days)
     service = Service(log.folder, writer, store, limits, metrics)
     writer.start()
+    gc.freeze()  # modules, kernels and models as they are now are no garbage that is worth looking for
     server = make_server(Guard(HotRoutes(make_app(service)), tokens, limits, hosts, metrics))
 
     def stop() -> None:
