@@ -3,6 +3,7 @@
 import json
 import os
 import socket
+import sqlite3
 import threading
 from contextlib import closing
 
@@ -121,3 +122,87 @@ def test_labels_for_predictions_are_learned_as_the_rows_themselves(ask):
     assert ask("GET", "/models/late/file").body == ask("GET", "/models/sent/file").body
     again = ask("POST", "/models/late/learn", {"examples": late[:1]})
     assert again.status == 409
+
+
+# Retries after a kill
+
+
+@pytest.fixture
+def own(tmp_path):
+    with Server(tmp_path / "folder") as started:
+        yield started
+
+
+def learn_with_key(connection, model, key):
+    rows = [{"x": {f"{key}-{k}": 1, f"f{k}": 2}, "y": "ab"[k % 2]} for k in range(20)]
+    return connection.request("POST", f"/models/{model}/learn", {"examples": rows}, Idempotency_Key=key)
+
+
+def kill_and_forget_outcomes(server):
+    """Kill a server and leave its log as a crash right after the commit leaves it."""
+    server.kill()
+    with closing(sqlite3.connect(server.folder / "log.sqlite")) as database, database:
+        database.execute("DELETE FROM outcomes")
+
+
+def test_what_entries_did_is_known_after_a_kill_without_applying_them_again(own):
+    connection = own.connect()
+    connection.ask("PUT", "/models/m", {})
+    first = [learn_with_key(connection, "m", f"k{number}").json() for number in range(12)]
+    connection.ask("POST", "/models/m/set-back", {"to": 4})
+    back = [learn_with_key(connection, "m", f"l{number}").json() for number in range(3)]
+    kill_and_forget_outcomes(own)
+    own.start()
+    connection = own.connect()
+    again = [learn_with_key(connection, "m", f"k{number}").json() for number in range(12)]
+    assert again == first
+    assert [learn_with_key(connection, "m", f"l{number}").json() for number in range(3)] == back
+    assert connection.ask("GET", "/models/m").json()["seen"] == (3 + 3) * 20
+    own.stop()
+    with closing(sqlite3.connect(own.folder / "log.sqlite")) as database:
+        assert database.execute("SELECT count(*) FROM outcomes").fetchone() == (15,)
+
+
+def test_an_outcome_that_a_log_lacks_is_found_once_and_kept(own):
+    connection = own.connect()
+    connection.ask("PUT", "/models/m", {})
+    first = [learn_with_key(connection, "m", f"k{number}").json() for number in range(6)]
+    own.stop()  # with a snapshot after the last entry
+    kill_and_forget_outcomes(own)
+    own.start()
+    connection = own.connect()
+    assert learn_with_key(connection, "m", "k4").json() == first[4]
+    with closing(sqlite3.connect(own.folder / "log.sqlite")) as database:
+        assert database.execute("SELECT count(*) FROM outcomes").fetchone() == (5,)
+    assert [learn_with_key(connection, "m", f"k{number}").json() for number in range(6)] == first
+
+
+def test_an_imported_log_knows_what_its_entries_did(ask, own):
+    connection = own.connect()
+    connection.ask("PUT", "/models/m", {})
+    first = [learn_with_key(connection, "m", f"k{number}").json() for number in range(6)]
+    exported = connection.ask("GET", "/models/m/log").body
+    connection.ask("POST", "/models/copy/log", exported, **NDJSON)
+    with closing(sqlite3.connect(own.folder / "log.sqlite")) as database:
+        assert database.execute("SELECT count(*) FROM outcomes WHERE model = 2").fetchone() == (6,)
+    assert [learn_with_key(connection, "copy", f"k{number}").json() for number in range(6)] == first
+
+
+def test_examples_since_the_last_snapshot_are_counted_across_kills(tmp_path):
+    import rosenblatt.serve.server as serving
+    from rosenblatt.serve.limits import Limits
+    from rosenblatt.serve.log import Log
+    from rosenblatt.serve.metrics import Metrics
+    from rosenblatt.serve.writer import Writer
+
+    with Server(tmp_path / "folder") as server:
+        connection = server.connect()
+        connection.ask("PUT", "/models/m", {})
+        for number in range(5):
+            learn_with_key(connection, "m", f"k{number}")
+        server.kill()
+    with Log(tmp_path / "folder") as log:
+        writer = Writer(log, Limits(), None, Metrics())
+        serving.load_models(writer, print)
+        assert writer.models["m"].examples_since == 100
+        writer.states.close()

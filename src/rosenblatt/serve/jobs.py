@@ -9,7 +9,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from rosenblatt.errors import Conflict, InvalidParameter, LimitExceeded, RosenblattError, UnknownEntry
+from rosenblatt.errors import Conflict, InvalidParameter, LimitExceeded, RosenblattError
 from rosenblatt.serve.learners import Specification
 from rosenblatt.serve.log import LoggedAnswer, LogReader, SnapshotRecord, first_chain
 from rosenblatt.serve.served_model import ServedModel
@@ -72,7 +72,8 @@ class Learned(NamedTuple):
 
 
 class LearnJob(ModelJob):
-    """Learn from examples.
+    """Learn from examples. The answer is what was learned; or the number of the entry of the same request, if that was
+    learned before and has to be applied again to know what it did.
 
     Parameters
     ----------
@@ -137,13 +138,37 @@ class LearnJob(ModelJob):
             self.repeated = True
             place = self.model.record.id, self._logged.seq
             known = self._logged.outcome or writer.outcomes.get(place)
-            return Learned(place[1], *writer.states.outcome(*place)) if known is None else Learned.from_json(known)
+            return self._logged.seq if known is None else Learned.from_json(known)
         seq = self._entry.seq
         learned = Learned(seq, *self.model.learn(self.examples, seq, self._entry.time))
         if self.key is not None:
             writer.outcomes[self.model.record.id, seq] = learned.to_json()
         self.model.examples_since += learned.learned
         return learned
+
+
+class OutcomesJob(Job):
+    """Note what entries did, which was found by applying them again.
+
+    Parameters
+    ----------
+    model : ServedModel
+        Their model.
+    outcomes : sequence of Learned
+        What they did.
+    """
+
+    def __init__(self, model: ServedModel, outcomes: Sequence[Learned]):
+        super().__init__()
+        self.model, self.outcomes = model, outcomes
+
+    def write(self, writer: Writer) -> ServedModel | None:
+        number = self.model.record.id
+        writer.log.add_outcomes((number, outcome.seq, outcome.to_json()) for outcome in self.outcomes)
+        return None
+
+    def apply(self, writer: Writer) -> object:
+        return None
 
 
 def model_exists(name: str, differences: Sequence[str] = ()) -> Conflict:
@@ -180,11 +205,22 @@ class CreateJob(Job):
         When the last of them was written.
     exist_ok : bool
         Whether a model of this name that was made of the same is an answer too.
+    outcomes : function that returns an iterator over Learned
+        What those entries did whose requests had an idempotency key.
     """
 
-    def __init__(self, name: str, state: State, entries: Callable[[], Iterator[Entry]], time: int, exist_ok: bool = True):
+    def __init__(
+        self,
+        name: str,
+        state: State,
+        entries: Callable[[], Iterator[Entry]],
+        time: int,
+        exist_ok: bool = True,
+        outcomes: Callable[[], Iterator[Learned]] = lambda: iter(()),
+    ):
         super().__init__()
         self.name, self.state, self.entries, self.time, self.exist_ok = name, state, entries, time, exist_ok
+        self.outcomes = outcomes
         self._model: ServedModel | None = None
         self._created = False
 
@@ -205,6 +241,7 @@ class CreateJob(Job):
         for entry in self.entries():
             size += len(entry.payload)
             chain = writer.log.add(record.id, entry, None, chain)
+        writer.log.add_outcomes((record.id, outcome.seq, outcome.to_json()) for outcome in self.outcomes())
         self._model = ServedModel(record, self.state, chain, self.time)
         self._model.log_bytes = self._model.bytes_since = size
         self._created = True
@@ -254,25 +291,23 @@ class SetBackJob(ModelJob):
         The model.
     to : int
         The entry after which it had that state.
+    state : State
+        That state, which nobody else uses.
     """
 
-    def __init__(self, model: ServedModel, to: int):
+    def __init__(self, model: ServedModel, to: int, state: State):
         super().__init__()
-        self.model, self.to = model, to
+        self.model, self.to, self.state = model, to, state
         self._seq = 0
 
     def write(self, writer: Writer) -> ServedModel | None:
         writer.check_alive(self.model)
-        if not 1 <= self.to <= self.model.seq:
-            raise UnknownEntry(
-                f"there is no entry {self.to} of this model; it has entries 1 to {self.model.seq}", value=self.to
-            )
         self._seq = writer.add(self.model, SET_BACK, json.dumps({"to": self.to}).encode()).seq
         return self.model
 
     def apply(self, writer: Writer) -> object:
         model = self.model
-        model.install(writer.states.at(model.record.id, self.to))
+        model.install(self.state)
         model.examples_since += SNAPSHOT_EXAMPLES  # so that a start need not find that state again
         return self._seq
 

@@ -82,6 +82,8 @@ async def learn(request: Request, name: ModelName, body: shapes.LearnRequest, ke
     digest = None if key is None else xxh3_128_digest(content)
     job = LearnJob(model, await checked_examples(service, model, raw), payload, key, digest, prediction_ids(raw))
     learned = await service.writer.do(job)
+    if isinstance(learned, int):
+        learned = await service.learned_before(model, learned)
     assert isinstance(learned, Learned)
     count_learned(service, job, learned)
     return learn_answer(learned, len(raw))

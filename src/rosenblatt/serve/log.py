@@ -42,7 +42,7 @@ from rosenblatt.serve.folder import (
     damage_named,
     flush_folder,
 )
-from rosenblatt.serve.state import SET_BACK, Entry, set_back_target
+from rosenblatt.serve.state import LEARN, SET_BACK, Entry, set_back_target
 
 DELETED = "(deleted) "  # before its number, the name of a model whose entries are being removed
 _ENTRY_TYPES = {(int, int, str, bytes, kind) for kind in (str, type(None))}  # of the fields of an entry
@@ -499,6 +499,15 @@ class LogReader:
             (model, key),
         ).fetchone()
         return None if row is None else LoggedAnswer(*row)
+
+    def unanswered(self, model: int, after: int) -> list[int]:
+        """Return the entries after one whose requests had a key, and of which the log does not say what they did."""
+        query = (
+            "SELECT log.seq FROM log LEFT JOIN outcomes USING (model, seq) "
+            "WHERE model = ? AND log.seq > ? AND kind = ? AND key IS NOT NULL AND outcome IS NULL ORDER BY log.seq"
+        )
+        with damage_named(self.path):
+            return [seq for (seq,) in self._database.execute(query, (model, after, LEARN))]
 
     def labelled(self, prediction: str) -> int | None:
         """Return the entry that gave a prediction its label, if there is one."""

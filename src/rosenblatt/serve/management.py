@@ -166,7 +166,8 @@ async def set_back(request: Request, name: ModelName, body: shapes.SetBackReques
     to = only(parse_json(await request.body()), ("to",)).get("to")
     if type(to) is not int:
         raise InvalidParameter("to", to, "the number of an entry")
-    return answer({"seq": await service.writer.do(SetBackJob(model, to)), "to": to})
+    state = await service.state_at(model, to)
+    return answer({"seq": await service.writer.do(SetBackJob(model, to, state)), "to": to})
 
 
 @route(
@@ -253,5 +254,5 @@ async def import_log(request: Request, name: ModelName) -> Response:
         state, last = await service.slowly(partial(log.replay, service.limits))
         if 2 * state.learner.size() > service.limits.model_bytes:
             raise LimitExceeded("model_bytes", 2 * state.learner.size(), service.limits.model_bytes)
-        await service.writer.do(CreateJob(name, state, log.entries, last.time, exist_ok=False))
+        await service.writer.do(CreateJob(name, state, log.entries, last.time, exist_ok=False, outcomes=log.outcomes))
     return answer({"seq": last.seq, "entries": last.seq}, 201)

@@ -21,6 +21,7 @@ from rosenblatt.errors import DamagedLog, InvalidParameter, OutputError
 from rosenblatt.online.perceptron import OnlinePerceptron
 from rosenblatt.serve.app import HotRoutes, make_app
 from rosenblatt.serve.guard import LOOPBACK_HOSTS, Guard
+from rosenblatt.serve.jobs import Learned
 from rosenblatt.serve.limits import Limits
 from rosenblatt.serve.log import Log, ModelRecord
 from rosenblatt.serve.metrics import Metrics
@@ -29,6 +30,7 @@ from rosenblatt.serve.protocol import with_limits
 from rosenblatt.serve.served_model import ServedModel
 from rosenblatt.serve.service import Service
 from rosenblatt.serve.snapshots import remove_strangers
+from rosenblatt.serve.state import Entry, Outcome
 from rosenblatt.serve.tokens import Tokens
 from rosenblatt.serve.writer import Writer
 
@@ -89,8 +91,24 @@ def load_models(writer: Writer, note: Callable[[str], None]) -> None:
 
 def _load(writer: Writer, record: ModelRecord) -> ServedModel:
     read = writer.log.read
+    learned = 0
+
+    def note(entry: Entry, outcome: Outcome) -> None:
+        nonlocal learned
+        learned += outcome.learned
+        note_outcome(entry, outcome)
+
+    def note_outcome(entry: Entry, outcome: Outcome) -> None:
+        if entry.seq in unanswered:
+            unanswered.remove(entry.seq)
+            writer.outcomes[record.id, entry.seq] = Learned(entry.seq, *outcome).to_json()
+
     try:
-        state = writer.states.at(record.id)
+        snapshots = sorted(snapshot.seq for snapshot in read.snapshots(record.id))
+        unanswered = set(read.unanswered(record.id, max(snapshots, default=0)))
+        state = writer.states.at(record.id, note=note)
+        while unanswered:  # those that the model was set back over
+            writer.states.at(record.id, max(unanswered), note_outcome)
     except DamagedLog:
         raise
     except Exception as error:
@@ -98,8 +116,9 @@ def _load(writer: Writer, record: ModelRecord) -> ServedModel:
         raise DamagedLog(problem, path=writer.log.path, model=record.name) from error
     _, chain, time = read.last(record.id)
     model = ServedModel(record, state, chain, time)
-    model.snapshots = tuple(sorted(snapshot.seq for snapshot in read.snapshots(record.id)))
-    model.snapshot_seq = max(model.snapshots, default=0)
+    model.snapshots = tuple(snapshots)
+    model.snapshot_seq = max(snapshots, default=0)
+    model.examples_since = learned
     model.bytes_since = read.size(record.id, model.snapshot_seq)
     model.log_bytes = read.size(record.id)
     return model

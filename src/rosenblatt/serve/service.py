@@ -23,6 +23,7 @@ from rosenblatt.errors import (
     shown,
 )
 from rosenblatt.serve.events import Feed
+from rosenblatt.serve.jobs import Learned, OutcomesJob
 from rosenblatt.serve.learners import ServedLearner
 from rosenblatt.serve.limits import Limits
 from rosenblatt.serve.log import LogReader
@@ -129,9 +130,26 @@ class Service:
             self._earlier.move_to_end(place)
             return self._earlier[place]
 
+    async def state_at(self, model: ServedModel, seq: int) -> State:
+        """Return a model after an entry of its log, for the caller alone; one is found at a time."""
+        async with self._one_state:
+            return await self.slowly(partial(self._state_at, model.record.id, seq))
+
     def _state_at(self, model: int, seq: int) -> State:
         with LogReader(self.writer.log.path) as read:
             return States(self.folder, read).at(model, seq)
+
+    async def learned_before(self, model: ServedModel, seq: int) -> Learned:
+        """Return what the entry of a request did that was answered before, from the log; it is noted for the next time."""
+        async with self._one_state:
+            found = await self.slowly(partial(self._outcomes, model.record.id, seq))
+        await self.writer.do(OutcomesJob(model, found))
+        return found[-1]
+
+    def _outcomes(self, model: int, seq: int) -> list[Learned]:
+        with LogReader(self.writer.log.path) as read:
+            outcomes = States(self.folder, read).outcomes(model, seq)
+        return [Learned(each, *outcomes[each]) for each in sorted(outcomes)]
 
     async def copy(self, model: ServedModel, learner: ServedLearner) -> ServedLearner:
         """Return a copy of a published learner, which may be used for as long as it takes."""

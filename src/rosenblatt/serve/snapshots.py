@@ -18,7 +18,17 @@ from rosenblatt.serve.folder import SNAPSHOTS
 from rosenblatt.serve.history import History
 from rosenblatt.serve.learners import Specification, make_learner, serve_model
 from rosenblatt.serve.log import LogReader, SnapshotRecord, now
-from rosenblatt.serve.state import NO_LIMITS, Outcome, State, apply, lineage, parse_json, read_specification, run_entries
+from rosenblatt.serve.state import (
+    NO_LIMITS,
+    Entry,
+    Note,
+    Outcome,
+    State,
+    lineage,
+    parse_json,
+    read_specification,
+    run_entries,
+)
 
 NEWEST = 3  # snapshots that are kept in any case
 
@@ -44,7 +54,7 @@ class States:
         """Close the log."""
         self._read.close()
 
-    def at(self, model: int, seq: int | None = None) -> State:
+    def at(self, model: int, seq: int | None = None, note: Note | None = None) -> State:
         """Return a model after an entry.
 
         Parameters
@@ -53,6 +63,8 @@ class States:
             The number of the model.
         seq : int, optional
             The entry; None: the last.
+        note : function from Entry and Outcome, optional
+            Is called with what each entry did that had to be applied.
 
         Returns
         -------
@@ -69,17 +81,21 @@ class States:
         seq = last if seq is None else seq
         if not 1 <= seq <= last:
             raise UnknownEntry(f"there is no entry {seq} of this model; it has entries 1 to {last}", value=seq)
+        return self._run(model, seq, self._read.snapshots(model) if self._use_snapshots else [], note)
+
+    def _run(self, model: int, seq: int, snapshots: Iterable[SnapshotRecord], note: Note | None) -> State:
+        """Return a model after an entry, from the nearest of some snapshots that can be read."""
         set_backs = self._read.set_backs(model)
-        records = {record.seq: record for record in self._read.snapshots(model)} if self._use_snapshots else {}
+        records = {record.seq: record for record in snapshots}
         while True:
             path = lineage(seq, set_backs, records)
             state = None if path.snapshot is None else self._try(records.pop(path.snapshot))
             if state is not None or path.snapshot is None:
                 rest = (entry for part in path.ranges if part for entry in self._read.entries(model, part[0], part[-1]))
-                return run_entries(rest, state)._replace(seq=seq)
+                return run_entries(rest, state, note)._replace(seq=seq)
 
-    def outcome(self, model: int, seq: int) -> Outcome:
-        """Return what an entry with examples did.
+    def outcomes(self, model: int, seq: int) -> dict[int, Outcome]:
+        """Return what an entry with examples did, and what those did that have to be applied before it.
 
         Parameters
         ----------
@@ -90,9 +106,18 @@ class States:
 
         Returns
         -------
-        outcome : Outcome
+        outcomes : dict
+            By entry; those whose requests had an idempotency key.
         """
-        return apply(self.at(model, seq - 1), next(self._read.entries(model, seq, seq)))[1]
+        found: dict[int, Outcome] = {}
+
+        def note(entry: Entry, outcome: Outcome) -> None:
+            if entry.key is not None:
+                found[entry.seq] = outcome
+
+        records = [record for record in self._read.snapshots(model) if record.seq < seq]
+        self._run(model, seq, records, note)
+        return found
 
     def _try(self, record: SnapshotRecord) -> State | None:
         """Return the state of a snapshot; None, and a note, if it cannot be read."""

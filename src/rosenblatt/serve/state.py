@@ -8,7 +8,7 @@ import base64
 import binascii
 import json
 from bisect import bisect_left, bisect_right
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from pydantic_core import from_json
@@ -370,7 +370,10 @@ def _place(refused: tuple[int, RosenblattError]) -> int:
     return refused[0]
 
 
-def run_entries(entries: Iterable[Entry], state: State | None = None) -> State:
+Note = Callable[[Entry, Outcome], None]  # is told what an entry with examples did
+
+
+def run_entries(entries: Iterable[Entry], state: State | None = None, note: Note | None = None) -> State:
     """Return the state after some entries, which create the model or have examples.
 
     Parameters
@@ -379,13 +382,20 @@ def run_entries(entries: Iterable[Entry], state: State | None = None) -> State:
         The entries that `lineage` names, in order.
     state : State, optional
         The state before the first of them; None: there is no model yet.
+    note : function from Entry and Outcome, optional
+        Is called with what each entry with examples did.
 
     Returns
     -------
     state : State
     """
     for entry in entries:
-        state = create(entry) if state is None else apply(state, entry)[0]
+        if state is None:
+            state = create(entry)
+            continue
+        state, outcome = apply(state, entry)
+        if note is not None:
+            note(entry, outcome)
     assert state is not None
     return state
 

@@ -10,6 +10,7 @@ from types import TracebackType
 from typing import Self
 
 from rosenblatt.errors import FormatError, InvalidData, LearningPaused, RosenblattError
+from rosenblatt.serve.jobs import Learned
 from rosenblatt.serve.learners import make_learner
 from rosenblatt.serve.limits import Limits
 from rosenblatt.serve.state import (
@@ -41,12 +42,14 @@ class UploadedLog:
 
     def __init__(self, folder: Path):
         self._file = tempfile.TemporaryFile(dir=folder)  # noqa: SIM115  # closed by __exit__
+        self._outcomes = tempfile.TemporaryFile(dir=folder)  # noqa: SIM115  # the same; a line for each entry with a key
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         self._file.close()
+        self._outcomes.close()
 
     def write(self, piece: bytes) -> None:
         """Add a piece of it.
@@ -89,6 +92,17 @@ class UploadedLog:
             yield entry
             expected += 1
 
+    def outcomes(self) -> Iterator[Learned]:
+        """Yield what those entries did whose requests had an idempotency key, after `replay`.
+
+        Yields
+        ------
+        learned : Learned
+        """
+        self._outcomes.seek(0)
+        for line in self._outcomes:
+            yield Learned.from_json(line.decode())
+
     def replay(self, limits: Limits) -> tuple[State, Entry]:
         """Return the state that it gives, and its last entry.
 
@@ -127,7 +141,10 @@ class UploadedLog:
                     raise FormatError("only the first entry of a log creates the model")
                 elif entry.kind == LEARN:  # also where the model was set back over it: it may be set back to it
                     read_examples(state.learner, example_list(parse_json(entry.payload)), NO_LIMITS)
-                    state = apply(state, entry)[0] if entry.seq in part else state
+                    if entry.seq in part:
+                        state, outcome = apply(state, entry)
+                        if entry.key is not None:
+                            self._outcomes.write(Learned(entry.seq, *outcome).to_json().encode() + b"\n")
             except RosenblattError as error:
                 error.entry = entry.seq
                 raise

@@ -14,7 +14,7 @@ import logging
 import queue
 import sqlite3
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from time import monotonic, perf_counter
@@ -160,6 +160,7 @@ class Writer:
     # The thread
 
     def _run(self) -> None:
+        self._save_due([*self.models.values()])  # or a server that is killed again and again never would
         while True:
             jobs = self._take()
             if jobs:
@@ -237,9 +238,7 @@ class Writer:
                     self._fail(job, error)
             answers.append((job, answer, job.error))
         self._deliver(answers, [(model, model.publishable()) for model in changed if model.failure is None])
-        for model in changed:
-            if model.examples_since >= SNAPSHOT_EXAMPLES or model.bytes_since >= SNAPSHOT_BYTES:
-                self._save(model)
+        self._save_due(changed)
 
     def _refuse_without_room(self, jobs: Sequence[Job]) -> None:
         """Refuse the jobs that need room if there is none; a model can be deleted all the same."""
@@ -341,6 +340,12 @@ class Writer:
                 self.log.flush()
 
     # Snapshots
+
+    def _save_due(self, models: Iterable[ServedModel]) -> None:
+        """Begin to save a snapshot of those models that have learned much since the last one."""
+        for model in models:
+            if model.examples_since >= SNAPSHOT_EXAMPLES or model.bytes_since >= SNAPSHOT_BYTES:
+                self._save(model)
 
     def _save(self, model: ServedModel) -> None:
         """Begin to save a snapshot in another thread."""
