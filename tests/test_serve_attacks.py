@@ -13,6 +13,8 @@ pytest.importorskip("fastapi")
 pytest.importorskip("uvloop")
 
 from bench.server import Server
+from rosenblatt.serve.disk import DiskSpace
+from rosenblatt.serve.limits import Limits
 
 
 @pytest.fixture(scope="module")
@@ -93,7 +95,7 @@ def test_a_stored_request_is_parsed_once_for_all_of_its_labels(tmp_path, monkeyp
 
     parsed = []
     monkeypatch.setattr(predictions, "parse_json", lambda body: parsed.append(len(body)) or json.loads(body))
-    store = predictions.PredictionStore(tmp_path, 1.0)
+    store = predictions.PredictionStore(tmp_path, Limits(), DiskSpace(tmp_path, Limits()))
     request = store.store(7, json.dumps({"examples": [{"x": {"a": k}, "w": 2} for k in range(9)]}).encode())
     ids = store.ids(request, 9)
     rows = store.rows(7, ids[0].removesuffix(".0"))
@@ -190,7 +192,6 @@ def test_an_imported_log_knows_what_its_entries_did(ask, own):
 
 def test_examples_since_the_last_snapshot_are_counted_across_kills(tmp_path):
     import rosenblatt.serve.server as serving
-    from rosenblatt.serve.limits import Limits
     from rosenblatt.serve.log import Log
     from rosenblatt.serve.metrics import Metrics
     from rosenblatt.serve.writer import Writer

@@ -68,7 +68,7 @@ async def show_metrics(request: Request) -> Response:
     service = service_of(request)
     metrics = service.metrics
     for name, model in service.models.items():
-        metrics.model_bytes.set(2 * model.published.learner.size(), name)
+        metrics.model_bytes.set(model.published.learner.memory(), name)
     metrics.log_bytes.set(service.writer.log.disk_bytes())
     metrics.queue_bytes.set(service.writer.queued_bytes)
     metrics.open_streams.set(service.feed.streams)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from threading import Lock
 from time import monotonic
 
-from rosenblatt.errors import LearningPaused, LimitExceeded
+from rosenblatt.errors import LearningPaused, LimitExceeded, RosenblattError
 from rosenblatt.serve.limits import Limits
 
 _MEASURE_EVERY = 10.0  # seconds between two sums over all files
@@ -26,6 +27,8 @@ class DiskSpace:
     def __init__(self, folder: Path, limits: Limits):
         self._folder, self._limits = folder, limits
         self._used, self._measured = 0, -_MEASURE_EVERY
+        self._reserved = 0  # bytes of files without a name
+        self._lock = Lock()
 
     def check(self, more: int) -> None:
         """Raise an error if there is no room.
@@ -53,12 +56,54 @@ class DiskSpace:
         most = self._limits.disk_bytes
         if most is None:
             return
-        if monotonic() - self._measured >= _MEASURE_EVERY:
-            self._used, self._measured = used_bytes(self._folder), monotonic()
-        self._used += 2 * more
-        if self._used > most:
-            self._measured = -_MEASURE_EVERY
-            raise LimitExceeded("disk_bytes", self._used, most, hint="delete a model")
+        with self._lock:
+            if monotonic() - self._measured >= _MEASURE_EVERY:
+                self._used, self._measured = used_bytes(self._folder), monotonic()
+            self._used += 2 * more
+            used = self._used + self._reserved
+            if used > most:
+                self._measured = -_MEASURE_EVERY
+        if used > most:
+            raise LimitExceeded("disk_bytes", used, most, hint="delete a model, or archive a part of its log")
+
+    def reserve(self, more: int) -> None:
+        """Take room for a file without a name; raise an error if there is none.
+
+        Parameters
+        ----------
+        more : int
+            Bytes that are to be written.
+        """
+        with self._lock:
+            self._reserved += more
+        try:
+            self.check(0)
+        except RosenblattError:
+            self.release(more)
+            raise
+
+    def release(self, less: int) -> None:
+        """Give back room that was reserved.
+
+        Parameters
+        ----------
+        less : int
+            Bytes.
+        """
+        with self._lock:
+            self._reserved -= less
+
+    def left(self) -> int:
+        """Return how many bytes there is room for; below 0 where there is none."""
+        status = os.statvfs(self._folder)
+        left = status.f_bavail * status.f_frsize - self._limits.disk_free_bytes
+        if self._limits.disk_bytes is not None:
+            left = min(left, self._limits.disk_bytes - used_bytes(self._folder) - self._reserved)
+        return left
+
+    def measure(self) -> None:
+        """Measure the folder again when it is checked next: something was removed."""
+        self._measured = -_MEASURE_EVERY
 
 
 def used_bytes(folder: Path) -> int:

@@ -29,7 +29,7 @@ from rosenblatt.errors import (
 )
 from rosenblatt.estimators.explanation import Explanation
 from rosenblatt.modelfile.parts import Parts
-from rosenblatt.serve.learners import EstimatorLearner, Label
+from rosenblatt.serve.learners import NOTHING_NEW, EstimatorLearner, Label, NewNames
 from rosenblatt.serve.limits import Limits
 from rosenblatt.serve.text import TextFeatures
 from rosenblatt.workflow.explanation import explain_row, is_explainable
@@ -169,7 +169,7 @@ class FileLearner(EstimatorLearner):
             error.row = None  # this is one example; which of the request it is, the caller knows
             raise
         if row.width > self.features and can_widen(self._model):
-            needed = 2 * self.size(new_names=row.width - self.features)
+            needed = self.memory(NewNames(row.width - self.features, 0))
             if needed > limits.model_bytes:
                 raise LimitExceeded("model_bytes", needed, limits.model_bytes)
         return row
@@ -230,15 +230,15 @@ class FileLearner(EstimatorLearner):
     def updates(self) -> int:
         return int(getattr(self._model, "n_updates_", 0))
 
-    def size(self, new_labels: int = 0, new_names: int = 0) -> int:
-        size, features = super().size(new_labels), max(self.features, 1)
-        return size if not new_names else size * max(features + new_names, int(_GROWTH * features)) // features
+    def size(self, new: NewNames = NOTHING_NEW, new_labels: int = 0) -> int:
+        size, features = super().size(new, new_labels), max(self.features, 1)
+        return size if not new.number else size * max(features + new.number, int(_GROWTH * features)) // features
 
-    def new_names(self, rows: Any) -> int:
-        """Count the columns that these rows have more than the model."""
+    def new_names(self, rows: Any) -> NewNames:
+        """Return the columns that these rows have more than the model."""
         if not can_widen(self._model):
-            return 0
-        return max((max(row.width - self.features, 0) for row in rows), default=0)
+            return NOTHING_NEW
+        return NewNames(max((max(row.width - self.features, 0) for row in rows), default=0), 0)
 
     def copy(self) -> FileLearner:
         return FileLearner(self.file_model)

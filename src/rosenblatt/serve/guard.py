@@ -40,6 +40,9 @@ SECURITY_HEADERS = [
     (b"cross-origin-resource-policy", b"same-origin"),
     (b"cross-origin-opener-policy", b"same-origin"),
 ]
+_SMALL_BODY = 1 << 12  # bytes: what is smaller is not worth counting
+# What Python takes for a document of JSON, by its marks: an object, a list, a member with its name and value, an item.
+_BYTES_BY_MARK = {b"{": 200, b"[": 64, b":": 100, b",": 40}
 _NO_STORE = (b"cache-control", b"no-store")
 _CLOSE = (b"connection", b"close")
 _ONCE = frozenset({b"host", b"origin", b"authorization", b"content-type", b"content-encoding", b"sec-fetch-site"})
@@ -278,12 +281,26 @@ class _Request:
                 raise LimitExceeded("queued_bytes", guard.held_bytes, guard.limits.queued_bytes, hint="try again later")
             if body is None:  # the common case: all came at once
                 self.message = message
+                self._hold_values(message.get("body", b""))
                 return True
             body += message.get("body", b"")
             if not message.get("more_body", False):
-                self.message = {"type": "http.request", "body": bytes(body), "more_body": False}
+                whole = bytes(body)
+                self.message = {"type": "http.request", "body": whole, "more_body": False}
+                self._hold_values(whole)
                 return True
             message = await self.receive_piece()
+
+    def _hold_values(self, body: bytes) -> None:
+        """Count what a body takes when it is parsed too; one that is alone may take as much as it does."""
+        if len(body) < _SMALL_BODY:
+            return
+        guard, size = self.guard, len(body) + parsed_bytes(body)
+        others = guard.held_bytes - self.held
+        if others and others + size > guard.limits.queued_bytes:
+            raise LimitExceeded("queued_bytes", others + size, guard.limits.queued_bytes, hint="try again later")
+        guard.held_bytes += size - self.held
+        self.held = size
 
     async def receive_piece(self) -> Message:
         """Return the next message of the server; a body that is too large is refused."""
@@ -324,6 +341,21 @@ class _Request:
         _logger.error("%s %r could not be answered", self.scope["method"], self.scope["path"], exc_info=error)
         detail = "the server could not answer because of a bug in it; its log says more"
         return problem(500, "internal-error", "Internal error", detail)
+
+
+def parsed_bytes(body: bytes) -> int:
+    """Return about how much memory the values of a document of JSON take, by its marks.
+
+    Parameters
+    ----------
+    body : bytes
+        The document.
+
+    Returns
+    -------
+    bytes : int
+    """
+    return sum(size * body.count(mark) for mark, size in _BYTES_BY_MARK.items())
 
 
 def _check_token(known: TokenList, scope: str, authorization: bytes | None) -> None:

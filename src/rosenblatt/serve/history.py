@@ -18,6 +18,7 @@ MOST_LABELS = 50  # counted one by one in a window
 OTHER_LABELS = "(other labels)"
 MOST_EXAMPLES = 20  # predicted wrongly, that are kept to be looked at
 LONGEST_EXAMPLE = 2_000  # characters of a text, or features of a row, that is kept
+LONGEST_NAMES = 50_000  # characters of the names of its features, and of values that are text
 
 Counts = tuple[int, int, int]  # seen, mistakes, wrong
 
@@ -102,9 +103,7 @@ class History:
         """Keep an example that was predicted wrongly, to be looked at."""
         shown = example.example
         text, x = shown.get("text"), shown.get("x")
-        if (isinstance(text, str) and len(text) > LONGEST_EXAMPLE) or (
-            isinstance(x, dict | list) and len(x) > LONGEST_EXAMPLE
-        ):
+        if (isinstance(text, str) and len(text) > LONGEST_EXAMPLE) or _is_long(x):
             shown = {}
         self._last_wrong = (example._replace(example=shown), *self._last_wrong[: MOST_EXAMPLES - 1])
 
@@ -162,6 +161,16 @@ class History:
         self._labels = _counts(values["labels"])
         self._last_wrong = tuple(WrongExample(*example) for example in values["last_wrong"])
         return self
+
+
+def _is_long(x: object) -> bool:
+    """Return whether the features of an example are too many, or their names too long, to be kept."""
+    if not isinstance(x, dict | list) or len(x) > LONGEST_EXAMPLE:
+        return isinstance(x, dict | list)
+    if isinstance(x, list):
+        return False
+    texts = sum(len(value) for value in x.values() if type(value) is str)
+    return sum(map(len, x)) + texts > LONGEST_NAMES
 
 
 def _counts(values: Mapping[str, Any]) -> dict[str, Counts]:

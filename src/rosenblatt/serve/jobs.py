@@ -33,6 +33,11 @@ class Job(ABC):
         self.done: asyncio.Future[object] = asyncio.get_running_loop().create_future()
         self.error: BaseException | None = None
 
+    @property
+    def room(self) -> int:
+        """The bytes that it writes, about."""
+        return self.size
+
     @abstractmethod
     def write(self, writer: Writer) -> ServedModel | None:
         """Write to the log, within a transaction, or raise before anything is written; return the model that changes."""
@@ -117,7 +122,7 @@ class LearnJob(ModelJob):
                 raise InvalidParameter("Idempotency-Key", self.key, used)
             self._logged = logged
             return None
-        writer.check_room(model, self.examples)
+        writer.admit(model, self.examples, self.size)
         self._entry = writer.add(model, LEARN, self.payload, self.key, self.digest)
         if self.predictions:
             try:
@@ -207,6 +212,8 @@ class CreateJob(Job):
         Whether a model of this name that was made of the same is an answer too.
     outcomes : function that returns an iterator over Learned
         What those entries did whose requests had an idempotency key.
+    room : int
+        The bytes of the entries.
     """
 
     def __init__(
@@ -217,12 +224,17 @@ class CreateJob(Job):
         time: int,
         exist_ok: bool = True,
         outcomes: Callable[[], Iterator[Learned]] = lambda: iter(()),
+        room: int = 0,
     ):
         super().__init__()
         self.name, self.state, self.entries, self.time, self.exist_ok = name, state, entries, time, exist_ok
-        self.outcomes = outcomes
+        self.outcomes, self._room = outcomes, room
         self._model: ServedModel | None = None
         self._created = False
+
+    @property
+    def room(self) -> int:
+        return self._room
 
     def write(self, writer: Writer) -> ServedModel | None:
         there = writer.models.get(self.name)

@@ -11,6 +11,7 @@ import copy
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
+from sys import getsizeof
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -49,8 +50,11 @@ Row = dict[str, float] | list[float] | NDArray
 
 DEFAULT_LEARNER = "OnlinePerceptron"
 DEFAULT_BUCKETS = 1 << 18  # of estimators, where nothing else is said
-NAME_BYTES = 100  # what a name takes besides its place in the table: the text, a pointer, an entry
-REMEMBERED = 1 << 20  # names whose hash is remembered
+COPIES = 3  # of a model: two that learn and predict in turns, and one that is saved, downloaded or looked at
+NAME_BYTES = 80  # that a name takes besides its text: its entries in a table that is half empty, and a pointer
+CODE_BYTES = 150  # that a name takes besides its text whose hash is remembered
+REMEMBERED_BYTES = 64  # for each bucket, of names whose hash is remembered
+LEAST_REMEMBERED = 1 << 20  # bytes
 MOST_WHOLE = 1 << 63
 ONE_PROCESS = {"n_jobs": None, "device": "auto", "verbose": 0, "callbacks": None}  # parameters that a request must not set
 
@@ -89,6 +93,37 @@ def label_text(label: Label) -> str:
     text : str
     """
     return label if isinstance(label, str) else str(label).lower() if isinstance(label, bool) else str(label)
+
+
+class NewNames(NamedTuple):
+    """Names of features that a learner does not know yet."""
+
+    number: int
+    bytes: int  # of their texts
+
+
+NOTHING_NEW = NewNames(0, 0)
+
+
+class NameBytes:
+    """The bytes of the texts of a list of names, to which names are added; each is measured once."""
+
+    def __init__(self) -> None:
+        self._measured: tuple[list[Any], int, int] = [], 0, 0  # the list, how many of it, their bytes
+
+    def of(self, names: list[Any]) -> int:
+        """Return the bytes of a list, which is the one of the last call with more names, or another one; in any thread."""
+        known, measured, size = self._measured
+        if names is not known or len(names) < measured:
+            measured = size = 0
+        count = len(names)
+        if count > measured:
+            size += sum(map(getsizeof, names[measured:count]))
+        self._measured = names, count, size
+        return size
+
+    def __deepcopy__(self, memo: object) -> NameBytes:
+        return NameBytes()  # of the list of another learner
 
 
 class ServedLearner(ABC):
@@ -246,12 +281,16 @@ class ServedLearner(ABC):
         """How many features it has weights for."""
 
     @abstractmethod
-    def size(self, new_labels: int = 0, new_names: int = 0) -> int:
-        """Return the bytes of memory that it takes, or would take with so many more labels and names of features."""
+    def size(self, new: NewNames = NOTHING_NEW, new_labels: int = 0) -> int:
+        """Return the bytes of memory that it takes, or would take with more names of features and labels."""
 
-    def new_names(self, rows: Iterable[Row]) -> int:
-        """Count the features of rows that it has no weights for and would make some."""
-        return 0
+    def new_names(self, rows: Iterable[Row]) -> NewNames:
+        """Return the features of rows, each counted once, that it has no weights for and would make some."""
+        return NOTHING_NEW
+
+    def memory(self, new: NewNames = NOTHING_NEW, new_labels: int = 0) -> int:
+        """Return the bytes that all copies of it take in a server, or would take."""
+        return COPIES * self.size(new, new_labels)
 
     def copy(self) -> ServedLearner:
         """Return a learner that goes on independently from the same state."""
@@ -269,6 +308,7 @@ class NamedLearner(ServedLearner):
     def __init__(self, model: OnlinePerceptron, text: TextFeatures):
         super().__init__(text)
         self._model = model
+        self._name_bytes = NameBytes()
 
     def named_row(self, x: dict[str, float]) -> Row:
         return x
@@ -303,10 +343,11 @@ class NamedLearner(ServedLearner):
     def features(self) -> int:
         return self._model.n_features_ if self._model.n_seen_ else 0
 
-    def size(self, new_labels: int = 0, new_names: int = 0) -> int:
+    def size(self, new: NewNames = NOTHING_NEW, new_labels: int = 0) -> int:
         model = self._model
-        names = model._weights.names if model._weights is not None else ()
-        known, slots = len(names) + new_names, 0 if model._weights is None else len(model._weights.w)
+        names = [] if model._weights is None else model._weights.names.known
+        text = self._name_bytes.of(names) + new.bytes
+        known, slots = len(names) + new.number, 0 if model._weights is None else len(model._weights.w)
         if model.hashing is not None:
             slots, known = model.hashing + 1, min(known, model.hashing)
         elif model.max_features is not None:
@@ -316,13 +357,48 @@ class NamedLearner(ServedLearner):
         classes = len(model.classes_) + new_labels
         room = room_for(classes if classes > 2 else 1, 1 if model._weights is None else model._weights.room)
         columns = room * (2 if model.keep == "average" else 1)
-        return 8 * slots * columns + (NAME_BYTES + 32) * known
+        return 8 * slots * columns + NAME_BYTES * known + text
 
-    def new_names(self, rows: Iterable[Row]) -> int:
+    def new_names(self, rows: Iterable[Row]) -> NewNames:
         weights = self._model._weights
-        if weights is None:
-            return sum(map(len, rows))
-        return sum(int((weights.names.codes(row) < 0).sum()) for row in rows if isinstance(row, dict))
+        found: set[str | int] = set()
+        for row in rows:
+            if not isinstance(row, dict):
+                known = 0 if weights is None else weights.names.positions
+                found.update(range(known, len(row)))
+            elif weights is None:
+                found.update(row)
+            else:
+                codes = weights.names.codes(row).tolist()
+                found.update(name for name, code in zip(row, codes, strict=True) if code < 0)
+        return NewNames(len(found), sum(map(getsizeof, found)))
+
+
+class RememberedCodes:
+    """The codes of names, twice the column plus one for the opposite sign: a function of the name, so that all copies of a
+    learner, and all threads, can share them. When they take too much memory, all are forgotten.
+
+    Parameters
+    ----------
+    most : int
+        The bytes that they may take.
+    """
+
+    def __init__(self, most: int):
+        self.most, self.bytes = most, 0
+        self.by_name: dict[str, int] = {}
+
+    def add(self, name: str, code: int) -> None:
+        """Remember a code."""
+        size = CODE_BYTES + getsizeof(name)
+        if self.bytes + size > self.most:
+            self.by_name, self.bytes = {}, 0
+        if size <= self.most:
+            self.by_name[name] = code
+            self.bytes += size
+
+    def __deepcopy__(self, memo: object) -> RememberedCodes:
+        return self
 
 
 class EstimatorLearner(ServedLearner):
@@ -345,9 +421,7 @@ class EstimatorLearner(ServedLearner):
         if card_number(getattr(model, "device", "cpu")) is not None:
             model.set_params(device="cpu")  # a model that learned on a GPU: here rows come one by one
         self._model, self.buckets, self._classes = model, buckets, classes
-        self._codes: dict[
-            str, int
-        ] = {}  # of names: twice the column, plus one for the opposite sign; a function of the name
+        self._codes = RememberedCodes(max(LEAST_REMEMBERED, REMEMBERED_BYTES * (buckets or 0)))
         self._grows = getattr(model, "unknown_class", None) == "grow"
 
     @property
@@ -417,12 +491,11 @@ class EstimatorLearner(ServedLearner):
         return columns
 
     def _code(self, name: str) -> int:
-        code = self._codes.get(name)
+        code = self._codes.by_name.get(name)
         if code is None:
-            if len(self._codes) >= REMEMBERED:
-                self._codes.clear()
             assert self.buckets is not None
-            code = self._codes[name] = hashing.code(name, self.buckets, 32)
+            code = hashing.code(name, self.buckets, 32)
+            self._codes.add(name, code)
         return code
 
     def learn(self, row: Row, label: Label, weight: float) -> None:
@@ -486,7 +559,9 @@ class EstimatorLearner(ServedLearner):
         column, intercept = self._column(label)
         found: dict[str | int, float] = {}
         places = np.flatnonzero(column).tolist()
-        names: dict[int, tuple[str, int]] = {code >> 1: (name, code & 1) for name, code in self._codes.items()}
+        names: dict[int, tuple[str, int]] = {
+            code >> 1: (name, code & 1) for name, code in self._codes.by_name.copy().items()
+        }
         for place in places:
             name, minus = names.get(place, (place if self.buckets is None else f"bucket {place}", 0))
             found[name] = -float(column[place]) if minus else float(column[place])
@@ -504,7 +579,10 @@ class EstimatorLearner(ServedLearner):
     def features(self) -> int:
         return int(getattr(self._model, "n_features_in_", 0))
 
-    def size(self, new_labels: int = 0, new_names: int = 0) -> int:
+    def memory(self, new: NewNames = NOTHING_NEW, new_labels: int = 0) -> int:
+        return super().memory(new, new_labels) + self._codes.bytes
+
+    def size(self, new: NewNames = NOTHING_NEW, new_labels: int = 0) -> int:
         classes = max(len(self.classes) + new_labels, len(self._classes or ()))
         columns = classes if classes > 2 else 1
         now = _array_bytes(self._model)
@@ -548,8 +626,8 @@ def make_learner(specification: Specification, limits: Limits) -> ServedLearner:
             raise InvalidParameter("classes", list(specification.classes), "left out: OnlinePerceptron learns new classes")
     else:
         learner = _estimator(specification)
-    if 2 * learner.size() > limits.model_bytes:
-        raise LimitExceeded("model_bytes", 2 * learner.size(), limits.model_bytes)
+    if learner.memory() > limits.model_bytes:
+        raise LimitExceeded("model_bytes", learner.memory(), limits.model_bytes)
     if specification.file is None:
         _try_out(learner.copy(), specification)
     return learner

@@ -13,11 +13,13 @@ from rosenblatt.errors import (
     InvalidData,
     InvalidDataType,
     InvalidParameter,
+    LimitExceeded,
     RosenblattError,
     UnsupportedOperation,
     shown,
 )
 from rosenblatt.serve import shapes
+from rosenblatt.serve.answers import AnswerParts
 from rosenblatt.serve.jobs import Learned, LearnJob
 from rosenblatt.serve.learners import Row, ServedLearner, label_text
 from rosenblatt.serve.limits import Limits
@@ -39,7 +41,7 @@ from rosenblatt.serve.state import (
     example_list,
     read_example,
 )
-from rosenblatt.serve.wire import JSON_LINES
+from rosenblatt.serve.wire import JSON, JSON_LINES
 
 LINES_PER_ROW = 100  # a request of JSON lines may have so many times the rows of one of JSON
 LINES_STORED = 1_000  # lines of a request to predict that are stored, and parsed again, together
@@ -185,11 +187,17 @@ async def predict(request: Request, name: ModelName, body: shapes.PredictRequest
     service = service_of(request)
     model, content = service.find(request), await request.body()
     if body_type(request) == JSON_LINES:
-        return await predict_lines(service, model, await service.published(request, model), content)
+        lines = await parse_lines(content, service.limits.rows * LINES_PER_ROW)
+        raw = [value for _, value in lines]
+        async with service.state_of(request, model) as state:
+            with service.answers.begin() as parts:
+                await add_predictions(service, model, state, raw, None, 0, parts)
+                add_ids(parts, stored_line_ids(service, model, [line for line, _ in lines]), b"\n")
+                return parts.response(JSON_LINES)
+
     document = only(await service.parse(content), ("examples", "top", "explain", "store"), 'send {"examples": [{"x": …}]}')
     raw = example_list(document)
     check_rows(raw, service.limits)
-    state = await service.published(request, model)
     options = document.get("top"), document.get("explain", 0)
     for option, value in zip(("top", "explain"), options, strict=True):
         if value is not None and (type(value) is not int or value < 0):
@@ -197,32 +205,59 @@ async def predict(request: Request, name: ModelName, body: shapes.PredictRequest
     store = document.get("store", True)
     if not isinstance(store, bool):
         raise InvalidParameter("store", store, "true or false")
-    predictions = await predict_all(service, model, state, raw, *options)
-    request_number = service.store.store(model.record.id, content) if store else None
-    for prediction, identifier in zip(predictions, service.store.ids(request_number, len(predictions)), strict=True):
-        prediction["id"] = identifier
-    return answer({"predictions": predictions, "seq": state.seq})
+
+    async with service.state_of(request, model) as state:
+        with service.answers.begin() as parts:
+            await add_predictions(service, model, state, raw, *options, parts)
+            number = service.store.store(model.record.id, content) if store else None
+            add_ids(parts, service.store.ids(number, len(raw)), b",")
+            parts.parts[0] = b'{"predictions":[' + parts.parts[0]
+            parts.parts[-1] = parts.parts[-1][:-1] + b'],"seq":' + str(state.seq).encode() + b"}"
+            return parts.response(JSON)
 
 
-async def predict_all(
-    service: Service, model: ServedModel, state: Published, raw: Sequence[Any], top: int | None, explain: int
-) -> list[dict[str, Any]]:
-    """Return the predictions of examples, in one state; other requests are served in between."""
+async def add_predictions(
+    service: Service,
+    model: ServedModel,
+    state: Published,
+    raw: Sequence[Any],
+    top: int | None,
+    explain: int,
+    parts: AnswerParts,
+) -> None:
+    """Add the predictions of examples to an answer, in one state; other requests are served in between."""
     model.pin(state.learner, 1)
     service.metrics.predictions.add(len(raw), model.name)
-    found: list[dict[str, Any]] = []
     turn_ends = perf_counter() + TURN_SECONDS
     try:
         for example in raw:
-            found.append(predict_example(state.learner, example, service.limits, top, explain))
+            prediction = predict_example(state.learner, example, service.limits, top, explain)
+            parts.add(to_json(prediction, inf_nan_mode="null"))
             if perf_counter() > turn_ends:
                 turn_ends = await next_turn()
-        return found
     except RosenblattError as error:
-        error.row = len(found)
+        if not isinstance(error, LimitExceeded) or error.limit != "answer_bytes":
+            error.row = len(parts.parts)
         raise
     finally:
         model.pin(state.learner, -1)
+
+
+def stored_line_ids(service: Service, model: ServedModel, lines: Sequence[bytes]) -> list[str | None]:
+    """Store lines of a request to predict, some together, and return the ids of their predictions."""
+    ids: list[str | None] = []
+    for start in range(0, len(lines), LINES_STORED):
+        part = lines[start : start + LINES_STORED]
+        number = service.store.store(model.record.id, b'{"examples":[' + b",".join(part) + b"]}")
+        ids += service.store.ids(number, len(part))
+    return ids
+
+
+def add_ids(parts: AnswerParts, ids: Sequence[str | None], end: bytes) -> None:
+    """Put the ids into an answer of predictions, each a JSON object, and an end behind each."""
+    for place, identifier in enumerate(ids):
+        text = b"null" if identifier is None else b'"' + identifier.encode() + b'"'
+        parts.parts[place] = parts.parts[place][:-1] + b',"id":' + text + b"}" + end
 
 
 def predict_example(
@@ -239,7 +274,6 @@ def predict_example(
     prediction: dict[str, Any] = {
         "label": label,
         "scores": {label_text(each): score for each, score in scores.items()},
-        "id": None,
     }
     if explain and label is not None:
         try:
@@ -249,17 +283,3 @@ def predict_example(
         prediction["intercept"] = why.intercept
         prediction["contributions"] = [*why.contributions.items()][:explain]
     return prediction
-
-
-async def predict_lines(service: Service, model: ServedModel, state: Published, content: bytes) -> Response:
-    """Predict JSON lines; the answer is as many lines."""
-    lines = await parse_lines(content, service.limits.rows * LINES_PER_ROW)
-    predictions = await predict_all(service, model, state, [value for _, value in lines], None, 0)
-    for start in range(0, len(lines), LINES_STORED):
-        part = lines[start : start + LINES_STORED]
-        body = b'{"examples":[' + b",".join(text for text, _ in part) + b"]}"
-        number = service.store.store(model.record.id, body)
-        for prediction, identifier in zip(predictions[start:], service.store.ids(number, len(part)), strict=False):
-            prediction["id"] = identifier
-    lines_out = (to_json(prediction, inf_nan_mode="null") + b"\n" for prediction in predictions)
-    return Response(b"".join(lines_out), media_type=JSON_LINES)

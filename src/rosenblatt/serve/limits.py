@@ -18,6 +18,8 @@ class Limits(NamedTuple):
         Size of the body of a log that is imported, or of a model file; larger ones are answered with 413.
     head_bytes : int
         Size of a request line with its headers; larger ones are answered with 431.
+    answer_bytes : int
+        Size of an answer with predictions, weights or a history; larger ones are refused with 413.
     rows : int
         Examples in a request; more are answered with 413.
     features : int
@@ -31,13 +33,15 @@ class Limits(NamedTuple):
     classes : int
         Different labels of a model; another one is answered with 422.
     model_bytes : int
-        Memory that one model may take, both of its copies; learning that would take more is answered with 507.
+        Memory that one model may take: two copies that learn and predict in turns, and one that is saved or downloaded;
+        learning that would take more is answered with 507.
     disk_free_bytes : int
         Space that must stay free on the disk; learning is answered with 507 while there is less.
     disk_bytes : int or None
         Space that the folder may take; learning is answered with 507 when it takes more. None is no limit.
     queued_bytes : int
-        Size of all bodies of requests that wait for their answer; more are answered with 503.
+        Memory of all requests that wait for their answer: the bodies, and about what they take when they are parsed; and
+        again that of all answers that are not sent yet. More are answered with 503, but a request that is alone is taken.
     connections : int
         Connections at once; more are answered with 503.
     streams : int
@@ -67,6 +71,7 @@ class Limits(NamedTuple):
     body_bytes: int = 32 * _MIB
     import_bytes: int = 1 * _GIB
     head_bytes: int = 32 * _KIB
+    answer_bytes: int = 64 * _MIB
     rows: int = 10_000
     features: int = 100_000
     text_characters: int = 1_000_000
@@ -96,7 +101,8 @@ OPTIONS = {
 
 # The status code of an answer that refuses more than a limit allows. The limits in seconds have their own answers.
 STATUS = {
-    "body_bytes": 413, "import_bytes": 413, "head_bytes": 431, "rows": 413, "features": 422, "text_characters": 422,
+    "body_bytes": 413, "import_bytes": 413, "head_bytes": 431, "answer_bytes": 413,
+    "rows": 413, "features": 422, "text_characters": 422,
     "label_characters": 422, "models": 507, "classes": 422, "model_bytes": 507, "disk_free_bytes": 507, "disk_bytes": 507,
     "queued_bytes": 503, "connections": 503, "streams": 503,
 }  # fmt: skip

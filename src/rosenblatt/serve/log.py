@@ -333,7 +333,7 @@ class Log:
         """
         gone = self._database.execute("SELECT id FROM models WHERE name = ? || id LIMIT 1", (DELETED,)).fetchone()
         if gone is None:
-            return False
+            return self._give_back_pages()
         with self.transaction() as database:
             rows = "SELECT entry FROM log WHERE model = ? LIMIT ?"
             removed = database.execute(f"DELETE FROM log WHERE entry IN ({rows})", (*gone, most)).rowcount
@@ -341,8 +341,19 @@ class Log:
                 for table in ("outcomes", "labelled", "snapshots"):
                     database.execute(f"DELETE FROM {table} WHERE model = ?", gone)
                 database.execute("DELETE FROM models WHERE id = ?", gone)
-        self._database.execute("PRAGMA incremental_vacuum(1000)").fetchall()
         return True
+
+    def _give_back_pages(self, most: int = 4_000) -> bool:
+        """Give some pages that are not used any more back to the disk; return whether there may be more."""
+        free = self._database.execute("PRAGMA freelist_count").fetchone()[0]
+        if not free:
+            return False
+        self._database.execute(f"PRAGMA incremental_vacuum({most})").fetchall()
+        left = self._database.execute("PRAGMA freelist_count").fetchone()[0]
+        if left < free and left:
+            return True
+        self._database.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+        return False
 
     def disk_bytes(self) -> int:
         """Return the bytes of the log on the disk, with what SQLite has not put into its place yet."""

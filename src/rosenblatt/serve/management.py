@@ -1,27 +1,29 @@
 """The routes to create, describe, set back, export and delete models."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator, Sequence
 from functools import partial
+from heapq import nlargest
 from pathlib import Path
 from typing import Annotated
 
 from fastapi import Query, Request, Response
 from fastapi.responses import StreamingResponse
+from pydantic_core import to_json
 
 from rosenblatt.errors import (
     Conflict,
     InvalidParameter,
-    LimitExceeded,
     UnknownLabel,
 )
 from rosenblatt.modelfile import container
 from rosenblatt.serve import shapes
 from rosenblatt.serve.history import Window
 from rosenblatt.serve.jobs import CreateJob, DeleteJob, SetBackJob, model_exists
-from rosenblatt.serve.learners import label_text, make_learner
+from rosenblatt.serve.learners import Label, ServedLearner, label_text, make_learner
 from rosenblatt.serve.log import LogReader, now
 from rosenblatt.serve.routing import At, ModelName, make_router, route
-from rosenblatt.serve.service import answer, body_type, describe, iso, only, service_of, whole_number
+from rosenblatt.serve.service import Service, answer, body_type, describe, iso, large_answer, only, service_of, whole_number
+from rosenblatt.serve.spool import SpooledFile
 from rosenblatt.serve.state import (
     CREATE,
     Entry,
@@ -32,11 +34,12 @@ from rosenblatt.serve.state import (
     write_specification,
 )
 from rosenblatt.serve.uploads import UploadedLog
-from rosenblatt.serve.wire import JSON_LINES, MODEL_FILE, check_name
+from rosenblatt.serve.wire import JSON, JSON_LINES, MODEL_FILE, check_name
 
 router = make_router()
 TEXT = {"type": "string"}
 BINARY = {**TEXT, "format": "binary"}
+MOST_LABELS = 100  # whose weights an answer has
 EXPORT_BYTES = 1 << 20  # of lines that are read from the log at once
 LOG = (  # an example of a log
     '{"seq":1,"time":1794829914691,"create":{"learner":"OnlinePerceptron"}}\n'
@@ -47,8 +50,13 @@ LOG = (  # an example of a log
 @route(router, "GET", "/models", response_model=shapes.ModelList, tags=["models"])
 async def list_models(request: Request) -> Response:
     """List all models."""
-    models = service_of(request).models
-    return answer({"models": [describe(models[name], models[name].published) for name in sorted(models)]})
+    service = service_of(request)
+    models = service.models
+    with service.answers.begin() as parts:
+        for place, name in enumerate(sorted(models)):
+            parts.add(b"," * bool(place) + to_json(describe(models[name], models[name].published), inf_nan_mode="null"))
+        parts.parts = [b'{"models":[', *parts.parts, b"]}"]
+        return parts.response(JSON)
 
 
 @route(
@@ -83,7 +91,8 @@ async def describe_model(request: Request, name: ModelName, at: At = None) -> Re
     """Describe a model."""
     service = service_of(request)
     model = service.find(request)
-    return answer(describe(model, await service.published(request, model)))
+    async with service.state_of(request, model) as state:
+        return large_answer(service, describe(model, state))
 
 
 @route(router, "DELETE", "/models/{name}", status_code=204, tags=["models"])
@@ -103,20 +112,20 @@ async def show_history(
 ) -> Response:
     """Show how well a model has been doing, and what it last predicted wrongly."""
     service = service_of(request)
-    state = await service.published(request, service.find(request))
     by_label = request.query_params.get("labels", "false")
     if by_label not in ("true", "false", "1", "0"):
         raise InvalidParameter("labels", by_label, "true or false")
-    windows = [window_values(window, by_label in ("true", "1")) for window in state.history.windows]
-    last = [
-        {
-            **{name: value for name, value in example._asdict().items() if name != "example"},
-            "time": iso(example.time),
-            **example.example,
-        }
-        for example in state.history.last_wrong
-    ]
-    return answer({"seq": state.seq, "windows": windows, "last_wrong": last})
+    async with service.state_of(request, service.find(request)) as state:
+        windows = [window_values(window, by_label in ("true", "1")) for window in state.history.windows]
+        last = [
+            {
+                **{name: value for name, value in example._asdict().items() if name != "example"},
+                "time": iso(example.time),
+                **example.example,
+            }
+            for example in state.history.last_wrong
+        ]
+        return large_answer(service, {"seq": state.seq, "windows": windows, "last_wrong": last})
 
 
 def window_values(window: Window, by_label: bool) -> dict[str, object]:
@@ -142,17 +151,23 @@ async def show_weights(
     service = service_of(request)
     model = service.find(request)
     count = min(whole_number(request, "top", 1, 20) or 20, 10_000)
-    state = await service.published(request, model)
     wanted = request.query_params.get("label")
-    labels = [each for each in state.learner.classes if wanted is None or label_text(each) == wanted]
-    if wanted is not None and not labels:
-        raise UnknownLabel(wanted, state.learner.classes)
-    learner = await service.copy(model, state.learner)
-    found = await service.slowly(lambda: {label_text(each): learner.weights(each) for each in labels[:100]})
-    weights = {
-        label: sorted(values.items(), key=lambda item: -abs(item[1]))[:count] for label, (values, _) in found.items()
-    }
-    return answer({"seq": state.seq, "weights": weights, "intercepts": {each: value for each, (_, value) in found.items()}})
+    async with service.state_of(request, model, own=True) as state:
+        labels = [each for each in state.learner.classes if wanted is None or label_text(each) == wanted]
+        if wanted is not None and not labels:
+            raise UnknownLabel(wanted, state.learner.classes)
+        found = await service.slowly(partial(heaviest_weights, state.learner, labels[:MOST_LABELS], count))
+        return large_answer(service, {"seq": state.seq, **found})
+
+
+def heaviest_weights(learner: ServedLearner, labels: Sequence[Label], count: int) -> dict[str, dict[str, object]]:
+    """Return the heaviest weights of labels, and their intercepts."""
+    weights: dict[str, object] = {}
+    intercepts: dict[str, object] = {}
+    for label in labels:
+        values, intercepts[label_text(label)] = learner.weights(label)
+        weights[label_text(label)] = nlargest(count, values.items(), key=lambda item: abs(item[1]))
+    return {"weights": weights, "intercepts": intercepts}
 
 
 @route(router, "POST", "/models/{name}/set-back", response_model=shapes.SetBackAnswer, tags=["models"])
@@ -178,18 +193,31 @@ async def download_file(request: Request, name: ModelName, at: At = None) -> Res
     """Download the model as a file, for `rosenblatt.load`."""
     service = service_of(request)
     model = service.find(request)
-    state = await service.published(request, model)
-    if not state.learner.seen:
-        raise Conflict(f"the model {model.name} has not learned anything yet, so it has no file")
-    learner = await service.copy(model, state.learner)
+    async with service.state_of(request, model) as state:
+        if not state.learner.seen:
+            raise Conflict(f"the model {model.name} has not learned anything yet, so it has no file")
+        parts = await service.pinned(model, state.learner, state.learner.to_parts)
+        size = sum(array.nbytes for array in parts.arrays.values())
+        response = await file_response(service, container.blocks(parts.facts, parts.arrays), size)
+    response.headers["Content-Disposition"] = f'attachment; filename="{model.name}-{state.seq}.model"'
+    response.headers["X-Seq"] = str(state.seq)
+    return response
 
-    def content() -> bytes:
-        parts = learner.model.to_parts()
-        return b"".join(bytes(block) for block in container.blocks(parts.facts, parts.arrays))
 
-    found = await service.slowly(content)
-    name = f'attachment; filename="{model.name}-{state.seq}.model"'
-    return Response(found, media_type=MODEL_FILE, headers={"Content-Disposition": name, "X-Seq": str(state.seq)})
+async def file_response(service: Service, blocks: Iterator[bytes | memoryview], size: int) -> Response:
+    """Return the response with a model file of about so many bytes: from memory, or, if it is large, from a file."""
+    if size <= service.limits.answer_bytes // 2:
+        with service.answers.begin() as answered:
+            for block in blocks:
+                answered.add(bytes(block))
+            return answered.response(MODEL_FILE)
+    spool = SpooledFile(service.folder, service.writer.disk)
+    try:
+        await service.slowly(partial(spool.write, blocks))
+        return spool.response(MODEL_FILE)
+    except BaseException:
+        spool.close()
+        raise
 
 
 @route(
@@ -248,11 +276,10 @@ async def import_log(request: Request, name: ModelName) -> Response:
     name = check_name(request.path_params["name"])
     if name in service.models:
         raise model_exists(name)
-    with UploadedLog(service.folder) as log:
+    with UploadedLog(service.folder, service.writer.disk, service.limits) as log:
         async for piece in request.stream():
             log.write(piece)
-        state, last = await service.slowly(partial(log.replay, service.limits))
-        if 2 * state.learner.size() > service.limits.model_bytes:
-            raise LimitExceeded("model_bytes", 2 * state.learner.size(), service.limits.model_bytes)
-        await service.writer.do(CreateJob(name, state, log.entries, last.time, exist_ok=False, outcomes=log.outcomes))
+        state, last = await service.slowly(log.replay)
+        job = CreateJob(name, state, log.entries, last.time, False, log.outcomes, log.size)
+        await service.writer.do(job)
     return answer({"seq": last.seq, "entries": last.seq}, 201)

@@ -24,7 +24,8 @@ if TYPE_CHECKING:
     from uvicorn.server import ServerState
 
 _TICK = 0.001  # seconds: the clock of uvloop counts whole milliseconds, and no client is cut before its time
-_LEAST_READ = 2**14  # bytes of an answer that a client has to read in `send_seconds`
+_LEAST_READ = 2**14  # bytes of an answer that a client has to read in `send_seconds`, or
+_LEAST_SHARE = 20  # … one part of so many of what waits for it, if that is more
 _LEAST_RATE = 2**16  # bytes a second that give a body more time than `whole_body_seconds`
 _DROPPED_BODIES = 4  # times `body_bytes` that may come after a refusal: a client reads that when it has sent all
 _HEAD, _BODY, _NOTHING = "head", "body", "nothing"  # what a client still has to send
@@ -157,7 +158,7 @@ class LimitedProtocol(HttpToolsProtocol):
         if self.unread_since is not None:
             if now - self.unread_since > self.limits.send_seconds:
                 left = self.transport.get_write_buffer_size()
-                if self.unread - left < _LEAST_READ:
+                if self.unread - left < max(_LEAST_READ, self.unread // _LEAST_SHARE):
                     self.transport.abort()
                 self.unread_since, self.unread = now, left
         elif self.awaited is _HEAD:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from rosenblatt.serve.history import HistoryView
-from rosenblatt.serve.learners import ServedLearner, Specification
+from rosenblatt.serve.learners import NOTHING_NEW, Label, Row, ServedLearner, Specification
 from rosenblatt.serve.log import ModelRecord
 from rosenblatt.serve.state import Example, Outcome, State, learn_again, learn_examples
 
@@ -20,6 +20,15 @@ class Published(NamedTuple):
     history: HistoryView
     seq: int
     changed: int  # milliseconds since 1970
+
+
+class Admitted:
+    """The examples of a model that a commit will have, and that it has not learned yet."""
+
+    def __init__(self) -> None:
+        self.rows: list[Row] = []
+        self.labels: set[Label] = set()
+        self.most_names = NOTHING_NEW  # as if no name were known
 
 
 class ServedModel:
@@ -46,6 +55,7 @@ class ServedModel:
         # what follows belongs to the thread of the writer
         self.seq, self.chain, self.time = state.seq, chain, changed
         self.examples_since, self.bytes_since, self.snapshot_seq = 0, 0, 0
+        self.admitted = Admitted()
         self._pins: Counter[int] = Counter()
         self._free = threading.Event()  # the loop has published what it was told to
         self.install(state)

@@ -241,7 +241,7 @@ async def _serve(
     except BaseException:
         writer.states.close()
         raise
-    store = PredictionStore(log.folder, limits.prediction_days)
+    store = PredictionStore(log.folder, limits, writer.disk)
     service = Service(log.folder, writer, store, limits, metrics)
     writer.start()
     gc.freeze()  # modules, kernels and models as they are now are no garbage that is worth looking for
@@ -253,7 +253,7 @@ async def _serve(
 
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, stop)
-    tidying = loop.create_task(_tidy(store))
+    tidying = loop.create_task(_tidy(store, writer))
     try:
         if started is not None:
             examples = sum(model.published.learner.seen for model in service.models.values())
@@ -266,11 +266,11 @@ async def _serve(
         store.close()
 
 
-async def _tidy(store: PredictionStore) -> None:
+async def _tidy(store: PredictionStore, writer: Writer) -> None:
     """Look after the rows of predictions from time to time."""
     while True:
         await asyncio.sleep(TIDY_SECONDS)
-        await asyncio.to_thread(store.tidy)
+        await asyncio.to_thread(store.tidy, writer.needs_room)
 
 
 class Endpoint(NamedTuple):

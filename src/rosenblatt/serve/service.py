@@ -2,8 +2,9 @@
 
 import asyncio
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -22,6 +23,7 @@ from rosenblatt.errors import (
     UnknownModel,
     shown,
 )
+from rosenblatt.serve.answers import HeldAnswers
 from rosenblatt.serve.events import Feed
 from rosenblatt.serve.jobs import Learned, OutcomesJob
 from rosenblatt.serve.learners import ServedLearner
@@ -42,6 +44,7 @@ TURN_SECONDS = 0.002  # that one request may take before others are looked at
 RECENT = 100  # examples, at least, of which is told how many were wrong lately
 LONG_BODY = 1 << 15  # bytes
 STATES_KEPT = 4  # earlier states that were asked for
+KEPT_SHARE = 16  # of the memory that a model may take: what they may take together is one part of so many
 T = TypeVar("T")
 
 
@@ -68,9 +71,10 @@ class Service:
         writer.changed = self.changed
         self.feed = Feed()
         self.stopping = False
+        self.answers = HeldAnswers(limits)
         self._earlier: OrderedDict[tuple[int, int], Published] = OrderedDict()
         self._slow = ThreadPoolExecutor(2, "requests")  # what would keep other requests waiting
-        self._one_state = asyncio.Semaphore(1)
+        self._one_copy = asyncio.Lock()  # of a model, or an earlier state of one, besides the two that every model has
         self._one_long_body = asyncio.Lock()
 
     def changed(self, model: ServedModel, deleted: bool) -> None:
@@ -108,31 +112,41 @@ class Service:
             await asyncio.sleep(0)
             return value
 
-    async def published(self, request: Request, model: ServedModel) -> Published:
-        """Return the state of a model that a request asks for."""
+    @asynccontextmanager
+    async def state_of(self, request: Request, model: ServedModel, own: bool = False) -> AsyncIterator[Published]:
+        """Have the state of a model that a request asks for; with `own` one whose learner nobody changes, however long it
+        takes. There is one copy, or earlier state, at a time: those that are asked for at once must not take the memory of
+        as many models. Small earlier states are kept for a while."""
         seq = whole_number(request, "at", 1)
-        if seq is None or seq == model.published.seq:
-            return model.published
-        place = model.record.id, seq
-        async with self._one_state:
-            if place not in self._earlier:
-                state = await self.slowly(partial(self._state_at, model.record.id, seq))
-                time = (
-                    model.record.created
-                    if state.seq == 1
-                    else state.history.view().windows[-1].time
-                    if state.history.view().windows
-                    else model.record.created
-                )
-                self._earlier[place] = Published(state.learner, state.history.view(), seq, time)
-                while len(self._earlier) > STATES_KEPT:
-                    self._earlier.popitem(last=False)
-            self._earlier.move_to_end(place)
-            return self._earlier[place]
+        is_newest = seq is None or seq == model.published.seq
+        if is_newest and not own:
+            yield model.published
+            return
+        async with self._one_copy:
+            if seq is None or is_newest:
+                state = model.published
+                yield state._replace(learner=await self.pinned(model, state.learner, state.learner.copy))
+                return
+            place = model.record.id, seq
+            found = self._earlier.pop(place, None)
+            if found is None:
+                found = _published(await self.slowly(partial(self._state_at, model.record.id, seq)), model)
+            self._keep(place, found)
+            yield found
+
+    def _keep(self, place: tuple[int, int], state: Published) -> None:
+        """Keep an earlier state if it is small, and forget others until all together are."""
+        sizes = {key: kept.learner.size() for key, kept in self._earlier.items()}
+        room = self.limits.model_bytes // KEPT_SHARE - state.learner.size()
+        if room < 0:
+            return
+        while sizes and (len(sizes) >= STATES_KEPT or sum(sizes.values()) > room):
+            del sizes[self._earlier.popitem(last=False)[0]]
+        self._earlier[place] = state
 
     async def state_at(self, model: ServedModel, seq: int) -> State:
-        """Return a model after an entry of its log, for the caller alone; one is found at a time."""
-        async with self._one_state:
+        """Return a model after an entry of its log, for the caller alone."""
+        async with self._one_copy:
             return await self.slowly(partial(self._state_at, model.record.id, seq))
 
     def _state_at(self, model: int, seq: int) -> State:
@@ -141,7 +155,7 @@ class Service:
 
     async def learned_before(self, model: ServedModel, seq: int) -> Learned:
         """Return what the entry of a request did that was answered before, from the log; it is noted for the next time."""
-        async with self._one_state:
+        async with self._one_copy:
             found = await self.slowly(partial(self._outcomes, model.record.id, seq))
         await self.writer.do(OutcomesJob(model, found))
         return found[-1]
@@ -151,13 +165,20 @@ class Service:
             outcomes = States(self.folder, read).outcomes(model, seq)
         return [Learned(each, *outcomes[each]) for each in sorted(outcomes)]
 
-    async def copy(self, model: ServedModel, learner: ServedLearner) -> ServedLearner:
-        """Return a copy of a published learner, which may be used for as long as it takes."""
+    async def pinned(self, model: ServedModel, learner: ServedLearner, function: Callable[[], T]) -> T:
+        """Return what a function returns, which runs in another thread, and reads a learner that must not change before it
+        has ended, also if nobody waits for it any more."""
         model.pin(learner, 1)
-        try:
-            return await self.slowly(learner.copy)
-        finally:
-            model.pin(learner, -1)
+        running = asyncio.ensure_future(self.slowly(function))
+        running.add_done_callback(lambda _: model.pin(learner, -1))
+        return await asyncio.shield(running)
+
+
+def _published(state: State, model: ServedModel) -> Published:
+    """Return an earlier state as it would have been published."""
+    history = state.history.view()
+    changed = history.windows[-1].time if state.seq > 1 and history.windows else model.record.created
+    return Published(state.learner, history, state.seq, changed)
 
 
 def service_of(request: Request) -> Service:
@@ -166,6 +187,13 @@ def service_of(request: Request) -> Service:
 
 
 # Parts of requests and answers
+
+
+def large_answer(service: Service, value: object) -> Response:
+    """Return an answer of JSON that may be large."""
+    with service.answers.begin() as parts:
+        parts.add(to_json(value, inf_nan_mode="null"))
+        return parts.response(JSON)
 
 
 def answer(value: object, status: int = 200) -> Response:
@@ -204,7 +232,7 @@ def describe(model: ServedModel, state: Published) -> dict[str, object]:
         "updates": learner.updates,
         "wrong": state.history.wrong,
         "features": learner.features,
-        "memory_bytes": 2 * learner.size(),
+        "memory_bytes": learner.memory(),
         "log_bytes": model.log_bytes,
         "created": iso(model.record.created),
         "changed": iso(state.changed),

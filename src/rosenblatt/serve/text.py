@@ -14,6 +14,8 @@ from rosenblatt.errors import InvalidParameter, UnknownParameter
 
 _WORD = re.compile(r"\w+")
 _MOST_WORDS = 5  # in a run
+NAME_HEAD = 76  # bytes at most that a str of Python has besides its characters
+WIDEST_CHARACTER = 4  # bytes of a character in memory, at most
 
 
 class TextFeatures(NamedTuple):
@@ -50,6 +52,23 @@ class TextFeatures(NamedTuple):
         if not isinstance(found.lowercase, bool):
             raise InvalidParameter("lowercase", found.lowercase, "true or false")
         return found
+
+    def most_name_bytes(self, size: int, count: int) -> int:
+        """Return the most memory that the names of features take that a text of JSON gives.
+
+        Parameters
+        ----------
+        size : int
+            The bytes of the JSON, where names stand, and texts whose words each become part of several names.
+        count : int
+            How many names there are.
+
+        Returns
+        -------
+        bytes : int
+        """
+        runs = self.words * (self.words + 1) // 2  # words in the runs that begin at a word
+        return NAME_HEAD * count + WIDEST_CHARACTER * (runs * size + self.words * count)
 
     def row(self, text: str) -> dict[str, float]:
         """Return the features of a text.

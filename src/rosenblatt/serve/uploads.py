@@ -3,16 +3,17 @@ entries to the log of the server. It is never in memory as a whole."""
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from rosenblatt.errors import FormatError, InvalidData, LearningPaused, RosenblattError
+from rosenblatt.errors import FormatError, InvalidData, LimitExceeded, RosenblattError
+from rosenblatt.serve.disk import DiskSpace
 from rosenblatt.serve.jobs import Learned
 from rosenblatt.serve.learners import make_learner
 from rosenblatt.serve.limits import Limits
+from rosenblatt.serve.spool import SpooledFile
 from rosenblatt.serve.state import (
     CREATE,
     LEARN,
@@ -30,6 +31,8 @@ from rosenblatt.serve.state import (
     set_back_target,
 )
 
+LONGEST_HEAD = 1 << 20  # bytes of a line besides the examples, or the file that a model starts from
+
 
 class UploadedLog:
     """The lines of a log, as `GET /models/NAME/log` answers them.
@@ -38,18 +41,27 @@ class UploadedLog:
     ----------
     folder : Path
         Where there is room for them.
+    disk : DiskSpace
+        How much.
+    limits : Limits
+        How long a line may be, and what the model may take.
     """
 
-    def __init__(self, folder: Path):
-        self._file = tempfile.TemporaryFile(dir=folder)  # noqa: SIM115  # closed by __exit__
-        self._outcomes = tempfile.TemporaryFile(dir=folder)  # noqa: SIM115  # the same; a line for each entry with a key
+    def __init__(self, folder: Path, disk: DiskSpace, limits: Limits):
+        self._lines, self._outcomes = SpooledFile(folder, disk), SpooledFile(folder, disk)
+        self._limits = limits
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        self._file.close()
+        self._lines.close()
         self._outcomes.close()
+
+    @property
+    def size(self) -> int:
+        """The bytes of all lines."""
+        return self._lines.size
 
     def write(self, piece: bytes) -> None:
         """Add a piece of it.
@@ -64,10 +76,20 @@ class UploadedLog:
         LearningPaused
             If there is no room for it.
         """
-        try:
-            self._file.write(piece)
-        except OSError as error:
-            raise LearningPaused(f"the uploaded log cannot be kept: {error.strerror}") from None
+        self._lines.write([piece])
+
+    def _each_line(self) -> Iterator[bytes]:
+        """Yield the lines; one that is too long to be an entry is refused before it is read."""
+        self._lines.file.seek(0)
+        longest = max(2 * self._limits.body_bytes, self._limits.model_bytes // 2) + LONGEST_HEAD
+        number = 0
+        while line := self._lines.file.readline(longest + 1):
+            number += 1
+            if len(line) > longest:
+                error = LimitExceeded("body_bytes", len(line), longest, hint="an entry of a log is one line")
+                error.line = number
+                raise error
+            yield line
 
     def entries(self) -> Iterator[Entry]:
         """Yield the entries, which must be numbered 1, 2, 3, …
@@ -81,9 +103,8 @@ class UploadedLog:
         FormatError
             At a line that is not the next entry.
         """
-        self._file.seek(0)
         expected = 1
-        for number, line in enumerate(self._file, 1):
+        for number, line in enumerate(self._each_line(), 1):
             if line.isspace():
                 continue
             entry = entry_from_line(line.rstrip(b"\r\n"), number)
@@ -99,17 +120,12 @@ class UploadedLog:
         ------
         learned : Learned
         """
-        self._outcomes.seek(0)
-        for line in self._outcomes:
+        self._outcomes.file.seek(0)
+        for line in self._outcomes.file:
             yield Learned.from_json(line.decode())
 
-    def replay(self, limits: Limits) -> tuple[State, Entry]:
+    def replay(self) -> tuple[State, Entry]:
         """Return the state that it gives, and its last entry.
-
-        Parameters
-        ----------
-        limits : Limits
-            What the model may take.
 
         Returns
         -------
@@ -120,6 +136,8 @@ class UploadedLog:
         ------
         InvalidData
             If it is not a log that gives a model.
+        LimitExceeded
+            If the model would take more memory than it may.
         """
         last: Entry | None = None
         set_backs = {}
@@ -136,7 +154,7 @@ class UploadedLog:
             try:
                 if state is None:
                     state = create(entry)
-                    make_learner(state.specification, limits)
+                    make_learner(state.specification, self._limits)
                 elif entry.kind == CREATE:
                     raise FormatError("only the first entry of a log creates the model")
                 elif entry.kind == LEARN:  # also where the model was set back over it: it may be set back to it
@@ -144,7 +162,10 @@ class UploadedLog:
                     if entry.seq in part:
                         state, outcome = apply(state, entry)
                         if entry.key is not None:
-                            self._outcomes.write(Learned(entry.seq, *outcome).to_json().encode() + b"\n")
+                            self._outcomes.write([Learned(entry.seq, *outcome).to_json().encode() + b"\n"])
+                        memory = state.learner.memory()
+                        if memory > self._limits.model_bytes:
+                            raise LimitExceeded("model_bytes", memory, self._limits.model_bytes)
             except RosenblattError as error:
                 error.entry = entry.seq
                 raise

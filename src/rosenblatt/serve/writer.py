@@ -23,10 +23,11 @@ from rosenblatt.errors import Conflict, LearningPaused, LimitExceeded, Rosenblat
 from rosenblatt.modelfile.parts import Parts
 from rosenblatt.serve.disk import DiskSpace
 from rosenblatt.serve.jobs import SNAPSHOT_EXAMPLES, DeleteJob, Job, ModelJob, SnapshotJob
+from rosenblatt.serve.learners import Label, NewNames
 from rosenblatt.serve.limits import Limits
 from rosenblatt.serve.log import Log, LogReader, now
 from rosenblatt.serve.metrics import Metrics
-from rosenblatt.serve.served_model import Published, ServedModel
+from rosenblatt.serve.served_model import Admitted, Published, ServedModel
 from rosenblatt.serve.snapshots import States, save_snapshot
 from rosenblatt.serve.state import Entry, Example
 
@@ -64,8 +65,9 @@ class Writer:
         # called in the loop when a model has changed, or, with True, was deleted
         self.changed: Callable[[ServedModel, bool], None] | None = None
         self._metrics = metrics
-        self._disk = DiskSpace(log.folder, limits)
+        self.disk = DiskSpace(log.folder, limits)
         self.paused: str | None = None  # why nothing can be learned
+        self.needs_room = False  # whether that is because there is no room
         self._loop = loop
         self._queue: queue.SimpleQueue[Job | None] = queue.SimpleQueue()
         self._saving: set[int] = set()
@@ -132,19 +134,27 @@ class Writer:
         if model.failure is not None:
             raise LearningPaused(f"the model {model.name} cannot learn: {model.failure}", hint="restart the server")
 
-    def check_room(self, model: ServedModel, examples: Sequence[Example]) -> None:
-        """Raise an error if a model would take more memory, or have more classes, than it may."""
-        learner, limits = model.newest, self.limits
-        labels = {example.label for example in examples}.difference(learner.classes)
-        classes = len(learner.classes) + len(labels)
-        if labels and classes > limits.classes and not isinstance(next(iter(labels)), float):
-            raise LimitExceeded("classes", classes, limits.classes)
-        most = limits.model_bytes
-        names = sum(len(example.row) for example in examples)
-        if 2 * learner.size(len(labels), names) > most:  # as if no name were known; if that is too much, they are counted
-            size = 2 * learner.size(len(labels), learner.new_names(example.row for example in examples))
-            if size > most:
-                raise LimitExceeded("model_bytes", size, most)
+    def admit(self, model: ServedModel, examples: Sequence[Example], size: int) -> None:
+        """Let a commit have examples, whose JSON has so many bytes; raise an error if with all that the commit has already
+        the model would take more memory, or have more classes, than it may."""
+        learner, limits, admitted = model.newest, self.limits, model.admitted
+        classes = learner.classes
+        labels: set[Label] = set()
+        if not learner.regression:
+            labels = {example.label for example in examples}.difference(classes) | admitted.labels
+        if labels and len(classes) + len(labels) > limits.classes:
+            raise LimitExceeded("classes", len(classes) + len(labels), limits.classes)
+
+        # As if no name were known, and as long as they can be; only if that is too much, those that are new are looked for.
+        rows = [example.row for example in examples]
+        before, count = admitted.most_names, sum(map(len, rows))
+        most = NewNames(before.number + count, before.bytes + learner.text.most_name_bytes(size, count))
+        if learner.memory(most, len(labels)) > limits.model_bytes:
+            memory = learner.memory(learner.new_names([*admitted.rows, *rows]), len(labels))
+            if memory > limits.model_bytes:
+                raise LimitExceeded("model_bytes", memory, limits.model_bytes)
+        admitted.rows += rows
+        admitted.labels, admitted.most_names = labels, most
 
     def add(
         self, model: ServedModel, kind: str, payload: bytes, key: str | None = None, digest: bytes | None = None
@@ -224,6 +234,9 @@ class Writer:
             refusal = self._refusal(error)
             self._deliver([(job, None, refusal) for job in jobs], [])
             return
+        finally:
+            for model, _ in marks:
+                model.admitted = Admitted()
         self._metrics.commits.add()
         self._metrics.commit_seconds.observe(perf_counter() - began)
         self._metrics.commit_requests.observe(len(jobs))
@@ -243,10 +256,10 @@ class Writer:
     def _refuse_without_room(self, jobs: Sequence[Job]) -> None:
         """Refuse the jobs that need room if there is none; a model can be deleted all the same."""
         try:
-            self._disk.check(sum(job.size for job in jobs))
-            self.paused = None
+            self.disk.check(sum(job.room for job in jobs))
+            self.paused, self.needs_room = None, False
         except RosenblattError as error:
-            self.paused = error.problem
+            self.paused, self.needs_room = error.problem, True
             for job in jobs:
                 job.error = error if job.needs_room else None
 
@@ -329,12 +342,13 @@ class Writer:
             if self.outcomes:
                 with self._commit():
                     pass
-            if self.paused and not self._broken:  # is there room again?
-                self._disk.check(0)
-                with self._commit():
-                    self.paused = None
             if self.purging:
                 self.purging = self.log.purge()
+                self.disk.measure()
+            if self.paused and not self._broken:  # is there room again?
+                self.disk.check(0)
+                with self._commit():
+                    self.paused, self.needs_room = None, False
             if self._flushed != self.log.commits:
                 self._flushed = self.log.commits
                 self.log.flush()
