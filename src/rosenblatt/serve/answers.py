@@ -3,6 +3,7 @@ large answers, or clients that are slow to read them, cannot take all memory."""
 
 from __future__ import annotations
 
+from collections import deque
 from types import TracebackType
 from typing import Self
 
@@ -21,7 +22,7 @@ class HeldAnswers:
     Parameters
     ----------
     limits : Limits
-        How large one may be (`answer_bytes`), and all together (`queued_bytes`).
+        How large one may be, and all together (`answer_bytes`, twice that).
     """
 
     def __init__(self, limits: Limits):
@@ -58,8 +59,8 @@ class AnswerParts:
         if size > limits.answer_bytes:
             raise LimitExceeded("answer_bytes", size, limits.answer_bytes, hint="ask for less: fewer rows, or a lower top")
         held = self._held.bytes + len(part)
-        if held > limits.queued_bytes:
-            raise LimitExceeded("queued_bytes", held, limits.queued_bytes, hint="try again later")
+        if held > 2 * limits.answer_bytes:
+            raise LimitExceeded("queued_bytes", held, 2 * limits.answer_bytes, hint="try again later")
         self.parts.append(part)
         self.size, self._held.bytes = size, held
 
@@ -103,10 +104,24 @@ class _Response(Response):
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         try:
             await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
-            left = b"".join(self._answer.parts)
+            left = deque(self._answer.parts)
             self._answer.parts = []
-            for start in range(0, len(left), PIECE_BYTES):  # the connection says when it can take the next
-                piece = left[start : start + PIECE_BYTES]
-                await send({"type": "http.response.body", "body": piece, "more_body": start + PIECE_BYTES < len(left)})
+            while left:  # the connection says when it can take more
+                piece = _next_piece(left)
+                await send({"type": "http.response.body", "body": piece, "more_body": bool(left)})
         finally:
             self._answer.close()
+
+
+def _next_piece(left: deque[bytes]) -> bytes:
+    """Take the next bytes to send from the parts that are left: about PIECE_BYTES of them."""
+    taken: list[bytes] = []
+    room = PIECE_BYTES
+    while left and room > 0:
+        part = left.popleft()
+        if len(part) > 2 * PIECE_BYTES:
+            left.appendleft(part[room:])
+            part = part[:room]
+        taken.append(part)
+        room -= len(part)
+    return b"".join(taken)

@@ -135,7 +135,8 @@ class Guard:
         self.app, self.tokens, self.limits, self.rules = app, tokens, limits, rules
         self.hosts = None if hosts is None else frozenset(name.lower().encode("latin-1") for name in hosts)
         self.metrics = Metrics() if metrics is None else metrics
-        self.held_bytes = 0  # the bodies of all requests that have no answer yet
+        self.held_bytes = 0  # of all requests that have no answer yet: the bodies, and about what they are parsed to
+        self.most_held_bytes = 0  # since somebody set it back
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http":
@@ -300,6 +301,7 @@ class _Request:
         if others and others + size > guard.limits.queued_bytes:
             raise LimitExceeded("queued_bytes", others + size, guard.limits.queued_bytes, hint="try again later")
         guard.held_bytes += size - self.held
+        guard.most_held_bytes = max(guard.most_held_bytes, guard.held_bytes)
         self.held = size
 
     async def receive_piece(self) -> Message:

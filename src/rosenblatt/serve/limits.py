@@ -19,7 +19,8 @@ class Limits(NamedTuple):
     head_bytes : int
         Size of a request line with its headers; larger ones are answered with 431.
     answer_bytes : int
-        Size of an answer with predictions, weights or a history; larger ones are refused with 413.
+        Size of an answer with predictions, weights or a history; larger ones are refused with 413, and when those that are
+        not sent yet have twice that, with 503.
     rows : int
         Examples in a request; more are answered with 413.
     features : int
@@ -40,8 +41,8 @@ class Limits(NamedTuple):
     disk_bytes : int or None
         Space that the folder may take; learning is answered with 507 when it takes more. None is no limit.
     queued_bytes : int
-        Memory of all requests that wait for their answer: the bodies, and about what they take when they are parsed; and
-        again that of all answers that are not sent yet. More are answered with 503, but a request that is alone is taken.
+        Memory of all requests that wait for their answer: the bodies, and about what they take when they are parsed. More
+        are answered with 503, but a request that is alone is taken.
     connections : int
         Connections at once; more are answered with 503.
     streams : int

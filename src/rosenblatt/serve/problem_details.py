@@ -95,6 +95,7 @@ def from_error(error: RosenblattError) -> Response:
     starlette.responses.Response
         The response.
     """
+    forget_frames(error)
     status, title = next((status, title) for kind, status, title in ANSWERS if isinstance(error, kind))
     detail, hint = error.problem, error.hint
     if isinstance(error, errors.LimitExceeded):
@@ -112,6 +113,18 @@ def from_error(error: RosenblattError) -> Response:
         **{name: getattr(error, name) for name in _OWN_FACTS if hasattr(error, name)},
     }  # fmt: skip
     return problem(status, problem_kind(type(error)), title, detail, **facts)
+
+
+def forget_frames(error: BaseException) -> None:
+    """Let an error hold on to no frames: they hold the body of a request, and what holds the error, and such a cycle is in
+    memory until a garbage collection finds it.
+
+    Parameters
+    ----------
+    error : BaseException
+        The error; those that it came from are forgotten too.
+    """
+    error.__traceback__ = error.__context__ = error.__cause__ = None
 
 
 def json_value(value: object) -> object:

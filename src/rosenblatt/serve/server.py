@@ -21,6 +21,7 @@ from rosenblatt.errors import DamagedLog, InvalidParameter, OutputError
 from rosenblatt.online.perceptron import OnlinePerceptron
 from rosenblatt.serve.app import HotRoutes, make_app
 from rosenblatt.serve.guard import LOOPBACK_HOSTS, Guard
+from rosenblatt.serve.heap import Heap
 from rosenblatt.serve.jobs import Learned
 from rosenblatt.serve.limits import Limits
 from rosenblatt.serve.log import Log, ModelRecord
@@ -36,6 +37,7 @@ from rosenblatt.serve.writer import Writer
 
 SWITCH_SECONDS = 0.0005  # after which one thread lets another one run: a prediction waits no longer for a learner
 BACKLOG = 1024
+MUCH_HELD = 16 << 20  # bytes of requests, after which memory is given back
 LAST_PORT = 65_535
 TIDY_SECONDS = 2.0
 
@@ -244,8 +246,10 @@ async def _serve(
     store = PredictionStore(log.folder, limits, writer.disk)
     service = Service(log.folder, writer, store, limits, metrics)
     writer.start()
+    heap = Heap()
     gc.freeze()  # modules, kernels and models as they are now are no garbage that is worth looking for
-    server = make_server(Guard(HotRoutes(make_app(service)), tokens, limits, hosts, metrics))
+    guard = Guard(HotRoutes(make_app(service)), tokens, limits, hosts, metrics)
+    server = make_server(guard)
 
     def stop() -> None:
         service.stop()
@@ -253,7 +257,7 @@ async def _serve(
 
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, stop)
-    tidying = loop.create_task(_tidy(store, writer))
+    tidying = loop.create_task(_tidy(store, writer, guard, heap))
     try:
         if started is not None:
             examples = sum(model.published.learner.seen for model in service.models.values())
@@ -266,11 +270,14 @@ async def _serve(
         store.close()
 
 
-async def _tidy(store: PredictionStore, writer: Writer) -> None:
-    """Look after the rows of predictions from time to time."""
+async def _tidy(store: PredictionStore, writer: Writer, guard: Guard, heap: Heap) -> None:
+    """Look after the rows of predictions, and memory that is not needed any more, from time to time."""
     while True:
         await asyncio.sleep(TIDY_SECONDS)
         await asyncio.to_thread(store.tidy, writer.needs_room)
+        if guard.most_held_bytes > MUCH_HELD:
+            guard.most_held_bytes = guard.held_bytes
+            await asyncio.to_thread(heap.trim)
 
 
 class Endpoint(NamedTuple):

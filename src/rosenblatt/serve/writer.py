@@ -27,6 +27,7 @@ from rosenblatt.serve.learners import Label, NewNames
 from rosenblatt.serve.limits import Limits
 from rosenblatt.serve.log import Log, LogReader, now
 from rosenblatt.serve.metrics import Metrics
+from rosenblatt.serve.problem_details import forget_frames
 from rosenblatt.serve.served_model import Admitted, Published, ServedModel
 from rosenblatt.serve.snapshots import States, save_snapshot
 from rosenblatt.serve.state import Entry, Example
@@ -274,6 +275,7 @@ class Writer:
                 raise  # of the disk, not of this job
             contradiction = Conflict(f"the request contradicts what is in the log: {error}")
             job.error = contradiction if isinstance(error, sqlite3.IntegrityError) else error
+            forget_frames(job.error)
             if isinstance(job, ModelJob) and mark is not None:
                 job.model.go_back(mark)
             return {}
