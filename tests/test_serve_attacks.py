@@ -1,20 +1,39 @@
 """What an attacker with a token, or a client in a hurry, sends: the server lives, stays within its limits, and goes on."""
 
+import asyncio
 import json
 import os
 import socket
 import sqlite3
+import sys
 import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 pytest.importorskip("fastapi")
 pytest.importorskip("uvloop")
 
 from bench.server import Server
+from rosenblatt.errors import LimitExceeded
+from rosenblatt.serve.answers import PIECE_BYTES, HeldAnswers
 from rosenblatt.serve.disk import DiskSpace
+from rosenblatt.serve.guard import Guard, parsed_bytes
+from rosenblatt.serve.guard import _Request as guard_request
+from rosenblatt.serve.history import History, WrongExample
+from rosenblatt.serve.learners import LEAST_REMEMBERED, make_learner
 from rosenblatt.serve.limits import Limits
+from rosenblatt.serve.log import Log, ModelRecord
+from rosenblatt.serve.metrics import Metrics
+from rosenblatt.serve.predictions import PredictionStore
+from rosenblatt.serve.served_model import ServedModel
+from rosenblatt.serve.server import load_models
+from rosenblatt.serve.state import CREATE, Entry, Example, create, read_specification, write_specification
+from rosenblatt.serve.writer import Writer
 
 
 @pytest.fixture(scope="module")
@@ -95,7 +114,7 @@ def test_a_stored_request_is_parsed_once_for_all_of_its_labels(tmp_path, monkeyp
 
     parsed = []
     monkeypatch.setattr(predictions, "parse_json", lambda body: parsed.append(len(body)) or json.loads(body))
-    store = predictions.PredictionStore(tmp_path, Limits(), DiskSpace(tmp_path, Limits()))
+    store = PredictionStore(tmp_path, Limits(), DiskSpace(tmp_path, Limits()))
     request = store.store(7, json.dumps({"examples": [{"x": {"a": k}, "w": 2} for k in range(9)]}).encode())
     ids = store.ids(request, 9)
     rows = store.rows(7, ids[0].removesuffix(".0"))
@@ -191,11 +210,6 @@ def test_an_imported_log_knows_what_its_entries_did(ask, own):
 
 
 def test_examples_since_the_last_snapshot_are_counted_across_kills(tmp_path):
-    import rosenblatt.serve.server as serving
-    from rosenblatt.serve.log import Log
-    from rosenblatt.serve.metrics import Metrics
-    from rosenblatt.serve.writer import Writer
-
     with Server(tmp_path / "folder") as server:
         connection = server.connect()
         connection.ask("PUT", "/models/m", {})
@@ -204,6 +218,254 @@ def test_examples_since_the_last_snapshot_are_counted_across_kills(tmp_path):
         server.kill()
     with Log(tmp_path / "folder") as log:
         writer = Writer(log, Limits(), None, Metrics())
-        serving.load_models(writer, print)
+        load_models(writer, print)
         assert writer.models["m"].examples_since == 100
         writer.states.close()
+
+
+# Limits of memory
+
+
+def learner_of(settings, limits=None):
+    return make_learner(read_specification(settings), limits or Limits())
+
+
+def test_names_are_counted_by_their_bytes():
+    learner = learner_of({})
+    short, long = {f"s{k}": 1.0 for k in range(100)}, {f"{k}".ljust(10_000, "é"): 1.0 for k in range(100)}
+    assert learner.new_names([short, short, long]) == (200, sum(map(sys.getsizeof, [*short, *long])))
+    before = learner.size()
+    for row, label in ((short, "a"), (short, "b"), (long, "a"), (long, "b")):
+        learner.learn(row, label, 1.0)
+    assert learner.size() - before > 100 * 10_000
+    assert learner.new_names([short, long, {"new": 1.0}]) == (1, sys.getsizeof("new"))
+    assert learner.copy().size() == learner.size()
+
+
+def test_names_that_are_forgotten_are_counted_no_more():
+    learner = learner_of({"parameters": {"max_features": 10}})
+    for start in range(0, 100, 5):
+        learner.learn({f"{k}".ljust(1_000, "x"): 1.0 for k in range(start, start + 5)}, "ab"[start % 2], 1.0)
+    assert 10_000 < learner.size() < 20_000
+
+
+def test_hashes_are_remembered_within_a_limit_and_shared():
+    learner = learner_of({"learner": "Perceptron", "hashing": 64})
+    copy = learner.copy()
+    for start in range(100):
+        row = {f"{start}-{k}".ljust(1_000, "x"): 1.0 for k in range(100)}
+        learner.learn(row, "ab"[start % 2], 1.0)
+        assert learner._codes.bytes <= LEAST_REMEMBERED
+    assert copy._codes is learner._codes
+    row = {"x" * LEAST_REMEMBERED: 1.0}  # too long to be remembered
+    assert learner.scores(row).keys() == copy.scores(row).keys() | {"a", "b"}
+    assert "x" * LEAST_REMEMBERED not in learner._codes.by_name
+
+
+def test_what_a_commit_has_admitted_counts_for_what_comes_after(tmp_path):
+    """Sixteen requests that each fit into the memory of a model by themselves, sent so that they share commits."""
+    with Server(tmp_path / "folder", "--max-model-memory", "1") as server:
+        server.connect().ask("PUT", "/models/m", {})
+        bodies = [
+            {"examples": [{"x": {f"{number}-{k}": 1 for k in range(800)}, "y": "ab"[number % 2]}]} for number in range(16)
+        ]
+        with ThreadPoolExecutor(16) as pool:
+            answers = [*pool.map(lambda body: server.connect().request("POST", "/models/m/learn", body).status, bodies)]
+        described = server.connect().ask("GET", "/models/m").json()
+    assert set(answers) == {200, 507}
+    assert described["memory_bytes"] <= 1 << 20
+
+
+def test_admission_counts_each_new_name_and_label_once(tmp_path):
+    log = Log(tmp_path / "folder")
+    writer = Writer(log, Limits(model_bytes=400_000, classes=3), None, Metrics())
+    state = create(Entry(1, 0, CREATE, write_specification(read_specification({}))))
+    model = ServedModel(ModelRecord(1, "m", 0), state, b"", 0)
+    same = [Example({f"f{k}": 1.0 for k in range(300)}, "a", 1.0, {})]
+    for _ in range(50):  # the same names again and again take no more memory
+        writer.admit(model, same, 4_000)
+    other = [Example({f"g{k}": 1.0 for k in range(300)}, "b", 1.0, {})]
+    writer.admit(model, other, 4_000)
+    with pytest.raises(LimitExceeded, match="model_bytes"):
+        writer.admit(model, [Example({f"h{k}": 1.0 for k in range(1_000)}, "a", 1.0, {})], 12_000)
+    writer.admit(model, [Example({"f1": 1.0}, "c", 1.0, {})], 20)
+    with pytest.raises(LimitExceeded, match="classes"):
+        writer.admit(model, [Example({"f1": 1.0}, "d", 1.0, {})], 20)
+    writer.admit(model, [Example({"f1": 1.0}, "c", 1.0, {})], 20)
+    writer.states.close()
+    log.close()
+
+
+def test_numbers_to_predict_are_no_classes(ask):
+    ask("PUT", "/models/numbers", {"learner": "PassiveAggressiveRegressor", "hashing": 2**18})
+    rows = [{"x": {"a": k}, "y": k + 0.5} for k in range(2_000)]
+    assert ask("POST", "/models/numbers/learn", {"examples": rows}).status == 200
+
+
+def test_an_answer_that_is_too_large_is_refused(tmp_path):
+    with Server(tmp_path / "folder") as server:
+        connection = server.connect()
+        connection.ask("PUT", "/models/many", {"hashing": 64})
+        labels = [f"{k:04}".ljust(900, "x") for k in range(500)]
+        connection.ask("POST", "/models/many/learn", {"examples": [{"x": {"a": k}, "y": y} for k, y in enumerate(labels)]})
+        rows = [{"x": {"a": 1}}] * 200
+        refused = connection.request("POST", "/models/many/predict", {"examples": rows})
+        assert (refused.status, refused.json()["limit"]) == (413, "answer_bytes")
+        refused = connection.request("POST", "/models/many/predict", json_lines(rows), **NDJSON)
+        assert (refused.status, refused.json()["limit"]) == (413, "answer_bytes")
+        few = connection.ask("POST", "/models/many/predict", {"examples": rows, "top": 1}).json()
+        assert [len(one["scores"]) for one in few["predictions"]] == [1] * 200
+
+
+def test_answers_that_nobody_takes_are_counted_and_given_back():
+    held = HeldAnswers(Limits(answer_bytes=1_000))
+    first, second = held.begin(), held.begin()
+    first.add(b"x" * 900)
+    second.add(b"x" * 900)
+    with pytest.raises(LimitExceeded, match="answer_bytes"):
+        first.add(b"x" * 101)
+    with held.begin() as third, pytest.raises(LimitExceeded, match="queued_bytes"):
+        third.add(b"x" * 300)
+    assert held.bytes == 1_800
+    with pytest.raises(ZeroDivisionError), second:
+        raise ZeroDivisionError
+    assert held.bytes == 900
+
+    async def gone(message):
+        raise ConnectionError
+
+    with pytest.raises(ConnectionError):
+        asyncio.run(first.response("text/plain")({}, None, gone))
+    assert held.bytes == 0
+
+
+@given(st.lists(st.integers(0, 300_000), max_size=8))
+def test_a_large_answer_is_sent_in_pieces_that_are_its_parts(sizes):
+    held = HeldAnswers(Limits())
+    answer = held.begin()
+    sent = []
+    for number, size in enumerate(sizes):
+        answer.add(bytes([number]) * size)
+
+    async def send(message):
+        sent.append(message)
+
+    asyncio.run(answer.response("text/plain")({}, None, send))
+    bodies = [message["body"] for message in sent[1:]]
+    assert b"".join(bodies) == b"".join(bytes([number]) * size for number, size in enumerate(sizes))
+    assert int(dict(sent[0]["headers"])[b"content-length"]) == sum(sizes)
+    assert all(len(body) <= 3 * PIECE_BYTES for body in bodies)
+    assert [message["more_body"] for message in sent[1:]] == [True] * (len(bodies) - 1) + [False] * bool(bodies)
+
+
+def test_large_bodies_count_by_what_they_are_parsed_to(tmp_path):
+    limits = Limits(queued_bytes=1 << 20)
+    guard = Guard(None, None, limits)
+    lists = b"[" + b"[]," * 9_999 + b"[]]"
+    assert parsed_bytes(lists) > 500_000
+
+    def request():
+        return guard_request(guard, {"method": "POST"}, None, None)
+
+    first, second = request(), request()
+    first._hold_values(lists)
+    assert guard.held_bytes == len(lists) + parsed_bytes(lists)
+    with pytest.raises(LimitExceeded, match="queued_bytes"):
+        second._hold_values(lists)
+    guard.held_bytes -= first.held
+    second._hold_values(b"[" + b"[]," * 99_999 + b"[]]")  # alone
+
+
+def test_a_kept_example_is_not_long():
+    history = History()
+    for x in ({"n" * 60_000: 1}, {"n": "v" * 60_000}, {f"f{k}": 1 for k in range(2_001)}, [1.0] * 2_001):
+        history.keep(WrongExample(1, 0, 0, "a", "b", {"x": x}))
+    history.keep(WrongExample(1, 0, 0, "a", "b", {"x": {"n" * 900: "v"}}))
+    assert [len(one.example) for one in history.view().last_wrong] == [1, 0, 0, 0, 0]
+
+
+def test_an_import_stays_within_the_memory_of_a_model(tmp_path):
+    with Server(tmp_path / "folder", "--max-model-memory", "1", "--max-body", "1") as server:
+        connection = server.connect()
+        lines = [b'{"seq":1,"time":0,"create":{}}']
+        for number in range(2, 60):
+            rows = [{"x": {f"{number}-{k}": 1 for k in range(500)}, "y": "ab"[number % 2]}]
+            lines.append(json.dumps({"seq": number, "time": 0, "learn": rows}).encode())
+        refused = connection.request("POST", "/models/m/log", b"\n".join(lines), **NDJSON)
+        assert (refused.status, refused.json()["limit"]) == (507, "model_bytes")
+        assert refused.json()["entry"] < 40
+        long = json.dumps({"seq": 2, "time": 0, "learn": [{"text": "x" * 4_000_000, "y": "a"}]}).encode()
+        refused = connection.request("POST", "/models/m/log", lines[0] + b"\n" + long, **NDJSON)
+        assert (refused.status, refused.json()["line"]) == (413, 2)
+
+
+# Limits of the disk
+
+
+def folder_bytes(folder):
+    return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
+
+
+def test_stored_predictions_keep_to_their_part_of_the_disk_and_the_oldest_go_first(tmp_path):
+    limits = Limits(disk_bytes=8 << 20)
+    store = PredictionStore(tmp_path, limits, DiskSpace(tmp_path, limits))
+    body = json.dumps({"examples": [{"text": "x" * 100_000}]}).encode()
+    numbers = []
+    for _ in range(12):
+        numbers += [number for number in (store.store(1, body) for _ in range(20)) if number is not None]
+        assert folder_bytes(tmp_path) <= limits.disk_bytes // 4 * 1.3
+        store.tidy()
+    assert len(numbers) > 30  # room is made again and again
+    kept = [bool(store.rows(1, store.ids(number, 1)[0].removesuffix(".0"))) for number in numbers]
+    assert any(kept)
+    assert kept == sorted(kept)  # those that are left are the newest
+    for _ in range(8):
+        store.tidy(needs_room=True)
+    assert folder_bytes(tmp_path) < 1 << 20
+    store.close()
+
+
+def test_predictions_are_not_stored_where_the_disk_must_stay_free(tmp_path):
+    limits = Limits(disk_free_bytes=1 << 60)
+    store = PredictionStore(tmp_path, limits, DiskSpace(tmp_path, limits))
+    assert store.store(1, b"{}") is None
+    store.close()
+
+
+def test_predictions_of_an_earlier_version_give_their_room_back_too(tmp_path):
+    with closing(sqlite3.connect(tmp_path / "predictions.sqlite")) as database, database:
+        database.execute("PRAGMA journal_mode = WAL")
+        database.execute(
+            "CREATE TABLE predictions (request INTEGER PRIMARY KEY AUTOINCREMENT, word TEXT NOT NULL, "
+            "model INTEGER NOT NULL, time INTEGER NOT NULL, body BLOB NOT NULL)"
+        )
+        database.executemany(
+            "INSERT INTO predictions (word, model, time, body) VALUES ('abcdef01', 1, ?, ?)", [(2**45, b"x" * 50_000)] * 40
+        )
+    limits = Limits()
+    store = PredictionStore(tmp_path, limits, DiskSpace(tmp_path, limits))
+    before = folder_bytes(tmp_path)
+    for _ in range(8):
+        store.tidy(needs_room=True)
+    assert folder_bytes(tmp_path) < before / 10
+    store.close()
+
+
+def test_deleting_a_model_makes_room_to_learn_again(tmp_path):
+    with Server(tmp_path / "folder", "--max-disk", "8", "--min-free-disk", "0") as server:
+        connection = server.connect()
+        for name in ("large", "small"):
+            connection.ask("PUT", f"/models/{name}", {"hashing": 64})
+        body = {"examples": [{"text": "win " * 50_000, "y": "a"}, {"text": "see " * 50_000, "y": "b"}]}
+        statuses = [connection.request("POST", "/models/large/learn", body).status for _ in range(40)]
+        assert statuses[0] == 200
+        assert statuses[-1] == 507
+        assert connection.request("POST", "/models/small/predict", body | {"examples": [{"text": "win"}]}).status == 200
+        assert folder_bytes(server.folder) <= 1.3 * (8 << 20)
+        connection.ask("DELETE", "/models/large")
+        deadline = time.monotonic() + 60
+        while (learned := connection.request("POST", "/models/small/learn", body).status) != 200:
+            assert learned == 507
+            assert time.monotonic() < deadline
+            time.sleep(0.1)
+        assert folder_bytes(server.folder) < 4 << 20

@@ -243,6 +243,19 @@ def connect(path: Path, read_only: bool = False) -> sqlite3.Connection:
     return sqlite3.connect(uri, timeout=_WAIT, isolation_level=None, check_same_thread=False, uri=True)
 
 
+def give_back_pages(database: sqlite3.Connection, most: int = 0) -> None:
+    """Give pages of a database that are not used any more back to the disk; after a checkpoint its file is shorter.
+
+    Parameters
+    ----------
+    database : sqlite3.Connection
+        A connection that is in no transaction.
+    most : int, default=0
+        How many; 0: all.
+    """
+    database.executescript(f"PRAGMA incremental_vacuum({most})")  # `execute` would step once, and free one page
+
+
 def flush_folder(folder: Path) -> None:
     """Wait until the disk has the names of the files in a folder."""
     descriptor = os.open(folder, os.O_RDONLY)

@@ -41,6 +41,7 @@ from rosenblatt.serve.folder import (
     connect,
     damage_named,
     flush_folder,
+    give_back_pages,
 )
 from rosenblatt.serve.state import LEARN, SET_BACK, Entry, set_back_target
 
@@ -348,7 +349,7 @@ class Log:
         free = self._database.execute("PRAGMA freelist_count").fetchone()[0]
         if not free:
             return False
-        self._database.execute(f"PRAGMA incremental_vacuum({most})").fetchall()
+        give_back_pages(self._database, most)
         left = self._database.execute("PRAGMA freelist_count").fetchone()[0]
         if left < free and left:
             return True

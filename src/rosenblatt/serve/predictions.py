@@ -16,6 +16,7 @@ from typing import Any
 
 from rosenblatt.errors import UnknownEntry, shown
 from rosenblatt.serve.disk import DiskSpace
+from rosenblatt.serve.folder import give_back_pages
 from rosenblatt.serve.limits import Limits
 from rosenblatt.serve.log import now
 from rosenblatt.serve.state import parse_json
@@ -167,17 +168,22 @@ class PredictionStore:
             last = now() - int(self._days * _DAY)
             while self._remove(database, "time < ?", last, REMOVED_BYTES):
                 pass
-            database.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
+            self._shorten(database, needs_room)
 
             too_much = self._too_much(needs_room)
             while too_much > 0 and (removed := self._remove(database, "? >= 0", 0, min(too_much, REMOVED_BYTES))):
                 too_much -= removed
             if database.execute("PRAGMA freelist_count").fetchone()[0]:
-                database.execute("PRAGMA incremental_vacuum").fetchall()
-                database.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
-            if self._wal.exists() and self._wal.stat().st_size > LARGE_WAL:
-                database.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()  # soon done, since little is left to copy
+                give_back_pages(database)
+                self._shorten(database, needs_room)
             self._left = 0 if needs_room else self._room(self._size())
+
+    def _shorten(self, database: sqlite3.Connection, needs_room: bool) -> None:
+        """Bring the write-ahead log to the disk, and cut it where it is large or room is needed."""
+        database.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
+        large = 0 if needs_room else LARGE_WAL if self._most is None else min(LARGE_WAL, self._most // 8)
+        if self._wal.exists() and self._wal.stat().st_size > large:
+            database.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()  # soon done, since little is left to copy
 
     def _too_much(self, needs_room: bool) -> int:
         """Return how many bytes to remove: where there is little room, enough that it is not needed again soon."""
