@@ -3,13 +3,14 @@
 import asyncio
 import json
 import os
+import random
 import socket
 import sqlite3
 import sys
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
+from contextlib import closing, suppress
 
 import pytest
 from hypothesis import given
@@ -19,8 +20,9 @@ pytest.importorskip("fastapi")
 pytest.importorskip("uvloop")
 
 from bench.server import Server
-from rosenblatt.errors import LimitExceeded
+from rosenblatt.errors import LimitExceeded, RosenblattError
 from rosenblatt.serve.answers import PIECE_BYTES, HeldAnswers
+from rosenblatt.serve.check import check_folder
 from rosenblatt.serve.disk import DiskSpace
 from rosenblatt.serve.guard import Guard, parsed_bytes
 from rosenblatt.serve.guard import _Request as guard_request
@@ -221,6 +223,69 @@ def test_examples_since_the_last_snapshot_are_counted_across_kills(tmp_path):
         load_models(writer, print)
         assert writer.models["m"].examples_since == 100
         writer.states.close()
+
+
+# Damage
+
+
+def test_a_damaged_page_anywhere_is_a_damaged_log_and_no_bug(tmp_path):
+    with Server(tmp_path / "folder") as server:
+        connection = server.connect()
+        for name in ("a", "b"):
+            connection.ask("PUT", f"/models/{name}", {})
+            for number in range(40):
+                learn_with_key(connection, name, f"k{number}")
+            rows = [{"x": {"a": 1}}] * 100
+            ids = [
+                one["id"]
+                for one in connection.ask("POST", f"/models/{name}/predict", {"examples": rows}).json()["predictions"]
+            ]
+            connection.ask("POST", f"/models/{name}/learn", {"examples": [{"id": id, "y": "a"} for id in ids]})
+            connection.ask("POST", f"/models/{name}/set-back", {"to": 20})
+        server.stop()
+    file = tmp_path / "folder" / "log.sqlite"
+    whole, size, draw = file.read_bytes(), 4096, random.Random(0)
+    refused = 0
+    for start in range(0, len(whole), size):
+        page = bytearray(whole[start : start + size])
+        for place in draw.sample(range(100 if start == 0 else 0, size), 40):
+            page[place] ^= 1 << draw.randrange(8)
+        file.write_bytes(whole[:start] + page + whole[start + size :])
+        with suppress(RosenblattError):
+            check_folder(tmp_path / "folder")
+        try:
+            with Log(tmp_path / "folder") as log:
+                writer = Writer(log, Limits(), None, Metrics())
+                with closing(writer.states):
+                    load_models(writer, str)
+        except RosenblattError:
+            refused += 1
+    assert refused > 10
+
+
+def test_a_learner_goes_on_where_what_an_entry_did_cannot_be_read(own):
+    connection = own.connect()
+    connection.ask("PUT", "/models/m", {})
+    first = learn_with_key(connection, "m", "k").json()
+    learn_with_key(connection, "m", "l")
+    own.stop()
+    with closing(sqlite3.connect(own.folder / "log.sqlite")) as database, database:
+        database.execute("UPDATE outcomes SET outcome = '[1, 2'")
+    own.start()
+    connection = own.connect()
+    assert learn_with_key(connection, "m", "k").json() == first
+    assert learn_with_key(connection, "m", "new").status == 200
+    with closing(sqlite3.connect(own.folder / "log.sqlite")) as database:
+        assert database.execute("SELECT outcome FROM outcomes WHERE seq = 2").fetchone() != ("[1, 2",)
+
+
+def test_a_damaged_store_of_predictions_is_begun_anew(tmp_path):
+    (tmp_path / "predictions.sqlite").write_bytes(b"SQLite format 3\0" + bytes(range(256)) * 40)
+    store = PredictionStore(tmp_path, Limits(), DiskSpace(tmp_path, Limits()))
+    number = store.store(1, b'{"examples": [{"x": {}}]}')
+    assert store.rows(1, store.ids(number, 1)[0].removesuffix(".0")) != {}
+    store.close()
+    assert (tmp_path / "predictions.sqlite.damaged").exists()
 
 
 # Limits of memory

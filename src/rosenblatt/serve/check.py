@@ -100,11 +100,11 @@ def _compare(states: States, state: State, snapshot: SnapshotRecord) -> list[str
     """Return what is wrong with a snapshot of a state."""
     if digest_of(state) != snapshot.digest:
         return [f"snapshot {snapshot.file}: replaying the log gives another model"]
-    if json.loads(json.dumps(state.history.to_json())) != json.loads(snapshot.history):
-        return [f"snapshot {snapshot.file}: replaying the log gives another history"]
     try:
+        if json.loads(json.dumps(state.history.to_json())) != json.loads(snapshot.history):
+            return [f"snapshot {snapshot.file}: replaying the log gives another history"]
         states.load(snapshot)
-    except (RosenblattError, OSError) as error:
+    except (RosenblattError, OSError, ValueError) as error:  # the last of a history that is no JSON
         return [f"snapshot {snapshot.file}: {error}"]
     return []
 

@@ -143,7 +143,10 @@ class LearnJob(ModelJob):
             self.repeated = True
             place = self.model.record.id, self._logged.seq
             known = self._logged.outcome or writer.outcomes.get(place)
-            return self._logged.seq if known is None else Learned.from_json(known)
+            try:
+                return self._logged.seq if known is None else Learned.from_json(known)
+            except (ValueError, TypeError):  # a damaged page, outside of what has checksums
+                return self._logged.seq
         seq = self._entry.seq
         learned = Learned(seq, *self.model.learn(self.examples, seq, self._entry.time))
         if self.key is not None:

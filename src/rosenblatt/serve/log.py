@@ -23,7 +23,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from types import TracebackType
-from typing import NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 from pydantic_core import to_json
 from xxhash import xxh3_128_digest
@@ -300,7 +300,7 @@ class Log:
 
     def add_outcomes(self, outcomes: Iterable[tuple[int, int, str]]) -> None:
         """Add what entries did, (model, seq, JSON) each, within a transaction."""
-        self._database.executemany("INSERT OR IGNORE INTO outcomes VALUES (?, ?, ?)", outcomes)
+        self._database.executemany("INSERT OR REPLACE INTO outcomes VALUES (?, ?, ?)", outcomes)
 
     def add_labelled(self, predictions: Iterable[str], model: int, seq: int) -> None:
         """Note that predictions have got their label, within a transaction; IntegrityError if one had it already."""
@@ -442,11 +442,11 @@ class LogReader:
     def chain(self, model: int, seq: int) -> bytes:
         """Return the chain of an entry; before the first, what stands for the name of the model."""
         if seq == 0:
-            found = self._database.execute("SELECT name FROM models WHERE id = ?", (model,)).fetchone()
+            found = self._one("SELECT name FROM models WHERE id = ?", model)
             if found is None or found[0] == f"{DELETED}{model}":
                 raise UnknownModel(str(model))  # it was deleted meanwhile
             return first_chain(found[0])
-        row = self._database.execute("SELECT chain FROM log WHERE model = ? AND seq = ?", (model, seq)).fetchone()
+        row = self._one("SELECT chain FROM log WHERE model = ? AND seq = ?", model, seq)
         if row is None:
             raise self._damage("the entry is missing", model, seq)
         return row[0]
@@ -491,6 +491,11 @@ class LogReader:
             if expected != end + 1:
                 raise self._damage("the entry is missing", model, expected)
 
+    def _one(self, query: str, *values: object) -> Any:
+        """Return the first row of a query, or None."""
+        with damage_named(self.path):
+            return self._database.execute(query, values).fetchone()
+
     def set_backs(self, model: int) -> dict[int, int]:
         """Return the entries that set a model back, each with the entry whose state it is set back to."""
         query = "SELECT seq FROM log WHERE model = ? AND kind = ?"
@@ -506,10 +511,8 @@ class LogReader:
 
     def answer(self, model: int, key: str) -> LoggedAnswer | None:
         """Return the entry that a request with this key made, if there is one."""
-        row = self._database.execute(
-            "SELECT log.seq, digest, outcome FROM log LEFT JOIN outcomes USING (model, seq) WHERE model = ? AND key = ?",
-            (model, key),
-        ).fetchone()
+        query = "SELECT log.seq, digest, outcome FROM log LEFT JOIN outcomes USING (model, seq) WHERE model = ? AND key = ?"
+        row = self._one(query, model, key)
         return None if row is None else LoggedAnswer(*row)
 
     def unanswered(self, model: int, after: int) -> list[int]:
@@ -523,13 +526,13 @@ class LogReader:
 
     def labelled(self, prediction: str) -> int | None:
         """Return the entry that gave a prediction its label, if there is one."""
-        row = self._database.execute("SELECT seq FROM labelled WHERE prediction = ?", (prediction,)).fetchone()
+        row = self._one("SELECT seq FROM labelled WHERE prediction = ?", prediction)
         return None if row is None else row[0]
 
     def size(self, model: int, after: int = 0) -> int:
         """Return the bytes of all payloads of a model after an entry."""
         query = "SELECT coalesce(sum(length(payload)), 0) FROM log WHERE model = ? AND seq > ?"
-        return self._database.execute(query, (model, after)).fetchone()[0]
+        return self._one(query, model, after)[0]
 
     def integrity(self) -> list[str]:
         """Return what SQLite finds wrong with the file; an empty list if nothing."""

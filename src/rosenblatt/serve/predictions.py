@@ -14,7 +14,7 @@ from pathlib import Path
 from secrets import token_hex
 from typing import Any
 
-from rosenblatt.errors import UnknownEntry, shown
+from rosenblatt.errors import FormatError, UnknownEntry, shown
 from rosenblatt.serve.disk import DiskSpace
 from rosenblatt.serve.folder import give_back_pages
 from rosenblatt.serve.limits import Limits
@@ -58,6 +58,12 @@ class PredictionStore:
         if not self._path.exists():
             os.close(os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
         self._word = token_hex(4)  # numbers may be given again after a power failure; the ids are others then
+        try:
+            self._connect().close()
+        except sqlite3.DatabaseError:  # a damaged file, which promised nothing: begin anew
+            self._path.replace(folder / f"{PREDICTIONS}.damaged")
+            self._wal.unlink(missing_ok=True)
+            (folder / f"{PREDICTIONS}-shm").unlink(missing_ok=True)
         with closing(self._connect()) as database:
             if database.execute("PRAGMA auto_vacuum").fetchone()[0] != INCREMENTAL:  # made by an earlier version
                 with suppress(sqlite3.Error):
@@ -141,12 +147,13 @@ class PredictionStore:
         if parts is None:
             return {}
         word, number = parts[1], int(parts[2])
-        found = self._database.execute(
-            "SELECT body FROM predictions WHERE request = ? AND word = ? AND model = ?", (number, word, model)
-        ).fetchone()
-        if found is None:
+        query = "SELECT body FROM predictions WHERE request = ? AND word = ? AND model = ?"
+        try:
+            found = self._database.execute(query, (number, word, model)).fetchone()
+            examples = [] if found is None else parse_json(found[0])["examples"]
+        except (sqlite3.Error, FormatError):  # a damaged file: its rows are gone
             return {}
-        return {f"{request}.{place}": example for place, example in enumerate(parse_json(found[0])["examples"])}
+        return {f"{request}.{place}": example for place, example in enumerate(examples)}
 
     def no_such_prediction(self, prediction: object) -> UnknownEntry:
         """Return the error that a prediction is not there."""

@@ -123,7 +123,7 @@ class States:
         """Return the state of a snapshot; None, and a note, if it cannot be read."""
         try:
             return self.load(record)
-        except (UnreadableModel, DamagedLog, OSError, ValueError) as error:
+        except (UnreadableModel, DamagedLog, OSError, ValueError, LookupError, TypeError) as error:
             self.problems.append(f"snapshot {record.file} is left out: {error}")
             return None
 

@@ -19,7 +19,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from time import monotonic, perf_counter
 
-from rosenblatt.errors import Conflict, LearningPaused, LimitExceeded, RosenblattError, UnknownModel
+from rosenblatt.errors import Conflict, DamagedLog, LearningPaused, LimitExceeded, RosenblattError, UnknownModel
 from rosenblatt.modelfile.parts import Parts
 from rosenblatt.serve.disk import DiskSpace
 from rosenblatt.serve.jobs import SNAPSHOT_EXAMPLES, DeleteJob, Job, ModelJob, SnapshotJob
@@ -271,7 +271,7 @@ class Writer:
             with self.log.savepoint():
                 changed = job.write(self)
         except Exception as error:
-            if isinstance(error, sqlite3.Error) and not isinstance(error, sqlite3.IntegrityError):
+            if isinstance(error, sqlite3.Error | DamagedLog) and not isinstance(error, sqlite3.IntegrityError):
                 raise  # of the disk, not of this job
             contradiction = Conflict(f"the request contradicts what is in the log: {error}")
             job.error = contradiction if isinstance(error, sqlite3.IntegrityError) else error
@@ -289,6 +289,9 @@ class Writer:
                 self._broken = f"the log cannot be written any more: {error}"
             hint = "make room on the disk" if code & 0xFF == sqlite3.SQLITE_FULL else None
             error = LearningPaused(f"the log cannot be written now: {error}", hint=hint)
+        elif isinstance(error, DamagedLog):
+            self._broken = f"the log is damaged: {error.problem}"
+            error = LearningPaused(self._broken, hint=error.hint)
         elif isinstance(error, OSError) and not isinstance(error, RosenblattError):
             hint = "make room on the disk" if error.errno == errno.ENOSPC else None
             error = LearningPaused(f"the log cannot be written now: {error.strerror or error}", hint=hint)
