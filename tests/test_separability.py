@@ -187,6 +187,17 @@ def test_a_hyperplane_of_other_than_fractions_is_refuted():
         assert not replace(true, **change).verify(X, y)
 
 
+@pytest.mark.parametrize("intercept", [False, True])
+@pytest.mark.parametrize(("w", "row"), [((0, 0), 0), ((1, 0), 0), ((1, 1), 1)])
+def test_a_margin_of_zero_separates_nothing(w, row, intercept):
+    """It is refuted although the certificate claims no more, and names the row."""
+    X, y = [[0.0, 1.0], [2.0, -2.0], [-3.0, 3.0]], [1, 1, 0]
+    proof = Separable(tuple(map(Fraction, w)), Fraction(0), intercept, Fraction(0), row, "hand")
+    assert min(proof.margins(X, y)) == proof.margins(X, y)[row] == 0
+    assert proof.refutation(X, y) == f"row {row} has margin 0, which is not positive"
+    assert not proof.verify(X, y)
+
+
 def test_a_linear_program_blind_to_what_it_violates_does_not_go_on():
     X = np.array([
         [-1e-169, 2e43, 0, -2e169, 1e73], [0, 0, -1e-25, 0, -1e54], [0, -1e-164, -1e151, -2e171, -2e278],
