@@ -686,6 +686,17 @@ def test_the_limit_is_never_exceeded_and_the_smallest_go_first(stream, limit, ke
             assert found == pytest.approx({name: weight for name, weight in expected.kept().items() if weight}, abs=1e-12)
 
 
+@pytest.mark.parametrize(
+    ("keep", "kept"), [("last", {"a": 3.0, "c": -3.0, "d": 1.0}), ("average", {"a": 12 / 5, "b": -6 / 5, "d": 1 / 5})]
+)
+def test_what_is_forgotten_is_small_in_the_weights_that_predict(keep, kept):
+    """After four rows the weights are a = 3, b = −2 and c = −3; over these rows they add up to 9, −4 and −3."""
+    model = OnlinePerceptron(max_features=3, keep=keep, fit_intercept=False)
+    for x, label in [({"a": 1}, "no"), ({"a": 3}, "yes"), ({"b": 2}, "no"), ({"c": 3}, "no"), ({"d": 1}, "yes")]:
+        model.learn_one(x, label)
+    assert model.weights_of("yes") == pytest.approx(kept, rel=1e-15)
+
+
 @pytest.mark.parametrize("keep", ["last", "average"])
 @pytest.mark.parametrize("classes", [2, 3, 5, 12, 13])
 def test_memory_is_what_the_documentation_says(keep, classes):
