@@ -251,6 +251,20 @@ def test_nobody_looks_at_labels_that_are_not_needed(tmp_path, text):
     assert Svmlight().concatenate(chunks).rows == 4
 
 
+@pytest.mark.parametrize("wrong", ["nan 1:1 9:1", "ham 1:1e308 9:1 1:1e308"])
+@pytest.mark.parametrize("zero_based", [False, True])
+def test_a_row_that_is_left_out_leaves_no_columns_behind(tmp_path, wrong, zero_based):
+    """Neither the smallest nor the largest index is that of a row whose label or sum is not finite."""
+    path = tmp_path / "a.svm"
+    path.write_text(f"ham 3:1 2:1\n{wrong}\nspam 4:1\n")
+    batches = svmlight.chunks(path, zero_based=zero_based, on_error="skip")
+    [chunk] = batches
+    assert batches.skipped == 1
+    assert chunk.smallest == 2
+    assert chunk.X.shape == (2, 5 if zero_based else 4)
+    assert (chunk.X.indices + (not zero_based)).tolist() == [2, 3, 4]
+
+
 @pytest.mark.parametrize("wrong", ["3:1 4:1", "spam 1:x", "\x01 1:1"])
 def test_the_first_row_that_is_kept_says_what_labels_are(tmp_path, wrong):
     path = tmp_path / "a.svm"
