@@ -87,8 +87,18 @@ def test_rows_are_labels_weights_and_hashed_features(data, chance, size, bits):
         assert chunk.y.tolist() == [label for label, _, _ in data]
     else:
         assert chunk.y is None
-    weights = [1.0 if weight is None or label is None else weight for label, weight, _ in data]
-    assert (np.ones(len(data)) if chunk.weight is None else chunk.weight).tolist() == weights
+    weights = [None if label is None else weight for label, weight, _ in data]
+    if any(weight is not None for weight in weights):
+        assert chunk.weight.tolist() == [1.0 if weight is None else weight for weight in weights]
+    else:
+        assert chunk.weight is None
+
+
+def test_rows_without_an_importance_have_no_weights():
+    assert one("1 | a\n-1 'tag| b\n").weight is None
+    assert one("1 | a\n1 2 | b:nan\n", on_error="skip").weight is None  # of a line that is left out
+    assert one("1 1 | a\n-1 | b\n").weight.tolist() == [1.0, 1.0]
+    assert one("-1 | b\n1 2 0.5 | a\n").weight.tolist() == [1.0, 2.0]
 
 
 LINES = [
