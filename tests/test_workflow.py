@@ -273,14 +273,16 @@ def test_folds_and_curves(data):
         cross_validated(path, reading, learner_named("perceptron"), 61)
 
 
-def test_rows_held_out_are_not_learned_from(data):
+@pytest.mark.parametrize(("share", "held"), [(0.25, 15), (0.03, 2), (0.01, 1)])
+def test_rows_held_out_are_not_learned_from(data, share, held):
+    """Of 60 rows there are 15, 1.8 and 0.6 to hold out, to the nearest whole number."""
     path, _, _ = data
     steps = []
-    model = train(path, reading_for([path]), options=Options(passes=2, holdout=0.25), watch=steps.append)
-    assert model.training["history"][0]["rows"] == 45
-    errors = [step.error for step in steps if step.ends]
-    assert len(errors) == 2
-    assert all(0 <= error <= 1 for error in errors)
+    model = train(path, reading_for([path]), options=Options(passes=2, holdout=share), watch=steps.append)
+    assert model.training["history"][0]["rows"] == 60 - held
+    wrong = [held * step.error for step in steps if step.ends]
+    assert len(wrong) == 2
+    assert all(0 <= count <= held and count == pytest.approx(round(count)) for count in wrong)
 
 
 def test_reasons_add_up(data):
@@ -671,19 +673,29 @@ def test_a_class_of_one_row_has_a_probability_too(tmp_path):
         calibrate(train(str(path), reading_for([str(path)])), str(path), reading_for([str(path)]))
 
 
-def test_rows_of_weight_zero_do_not_count_for_probabilities(tmp_path):
-    path, both = str(tmp_path / "rows.vw"), str(tmp_path / "both.vw")
-    lines = [f"{(-1) ** k} | x:{(-1) ** (k + (k % 7 == 0))}" for k in range(40)]
-    Path(path).write_text("".join(f"{line}\n" for line in lines))
-    Path(both).write_text("".join(f"{line.replace(' ', ' 0 ', 1)}\n{line}\n" for line in lines))
-    slopes = []
-    for file in (path, both):
+def test_rows_of_weight_zero_do_not_count_for_probabilities(tmp_path, monkeypatch):
+    """Beside each row stands one of the other class without weight, in the same fold."""
+    rows, files = 40, (tmp_path / "rows.vw", tmp_path / "both.vw")
+
+    def folds_in_order(self, folds):
+        fold = np.arange(len(self.y)) // (len(self.y) // rows) % folds
+        return [(np.flatnonzero(fold != number), np.flatnonzero(fold == number)) for number in range(folds)]
+
+    monkeypatch.setattr("rosenblatt.workflow.evaluation.Rows.split", folds_in_order)
+    labels = [(-1) ** k for k in range(rows)]
+    features = [f"| x:{(-1) ** (k + (k % 7 == 0))}" for k in range(rows)]
+    lines = [f"{label} {row}\n" for label, row in zip(labels, features, strict=True)]
+    others = [f"{-label} 0 {row}\n" for label, row in zip(labels, features, strict=True)]
+    files[0].write_text("".join(lines))
+    files[1].write_text("".join(other + line for other, line in zip(others, lines, strict=True)))
+    found = []
+    for file in map(str, files):
         reading = reading_for([file], bits=4)
-        slopes.append(
-            calibrate(train(file, reading, options=Options(order="cyclic")), file, reading).probabilities.slopes[0]
-        )
-    assert slopes[0] > 0
-    assert slopes[1] == pytest.approx(slopes[0], rel=0.5)  # the folds are others
+        model = train(file, reading, options=Options(order="cyclic"))
+        found.append(calibrate(model, file, reading).probabilities)
+    assert found[0].slopes[0] > 0
+    assert found[1].slopes == pytest.approx(found[0].slopes, rel=1e-3)  # the solver ends near the best sigmoid
+    assert found[1].intercepts == pytest.approx(found[0].intercepts, rel=1e-3, abs=1e-3)
 
 
 @pytest.mark.parametrize(
