@@ -10,10 +10,11 @@ from rosenblatt import Perceptron, cluster, errors
 from rosenblatt.cluster.fitting import deal
 from rosenblatt.cluster.linear_run import agree_on, labels_of_arrays
 from rosenblatt.cluster.rows import RowSetup
-from rosenblatt.cluster.sums import ShardsHere
-from rosenblatt.engine.mixing import MixingTrainer
+from rosenblatt.cluster.sums import Learned, ReadFacts, ShardsHere, add_sums, weigh
+from rosenblatt.engine.mixing import MixingTrainer, ShardReport
 from rosenblatt.engine.train import Limits, train
 from rosenblatt.engine.visits import Visits
+from rosenblatt.testing import reference
 
 pytestmark = pytest.mark.timeout(300)
 
@@ -33,7 +34,7 @@ def saved(model, tmp_path):
     return path.read_bytes()
 
 
-def by_hand(estimator, X, y, shards, epochs, mixing="uniform"):
+def by_hand(estimator, X, y, shards, epochs, mixing="uniform", shuffle=True):
     """The same training without a cluster: every shard in this process."""
     learner = rosenblatt.estimators.interface.clone(estimator)
     X, y = learner._read(X, y, reset=True)
@@ -42,11 +43,41 @@ def by_hand(estimator, X, y, shards, epochs, mixing="uniform"):
     learner._begun(agreement.features, classes_=np.arange(len(agreement.classes)), n_mistakes_=0)
     learner.class_count_ = np.zeros(len(agreement.classes), np.int64)
     model = learner._initial_model(learner._plan(), agreement.rows, agreement.features, len(agreement.classes), None)
-    setup = RowSetup(learner, agreement.number, 0, True)
+    setup = RowSetup(learner, agreement.number, 0, shuffle)
     none = Visits(np.empty(0, np.int64), "cyclic", np.random.default_rng(0))
     trainer = MixingTrainer(model, ShardsHere(parts, setup, mixing), none, mixing)
     train(trainer, Limits(epochs))
     return model
+
+
+@pytest.mark.parametrize(("margin", "multiclass"), [(9.0, "joint"), (0.0, "ovr")])
+def test_shards_are_mixed_by_their_updates_where_these_are_not_mistakes(margin, multiclass):
+    X, y = separable(rows=200, classes=3)
+    labels, parts = np.unique(y, return_inverse=True)[1], [np.arange(i, len(y), 4) for i in range(4)]
+    naive = reference.learn_in_shards(
+        X, labels, 3, [parts] * 2, lambda updates: np.divide(updates, sum(updates)),
+        multiclass=multiclass, step=reference.perceptron(margin),
+    )  # fmt: skip
+    by_mistakes = [np.divide(mistakes, sum(mistakes)) for mistakes in naive.mistakes]
+    assert not np.allclose(naive.shares, by_mistakes, atol=0.01)
+    estimator = Perceptron(margin=margin, multiclass=multiclass, keep="average")
+    here = by_hand(estimator, X, y, 4, 2, "mistakes", shuffle=False)
+    np.testing.assert_allclose(here.weights.w.T, naive.last, rtol=1e-12, atol=1e-12)
+    assert here.updates == sum(map(sum, naive.updates))
+
+
+def test_what_shards_found_out_is_added_up():
+    facts = [ReadFacts(3, None, 2), ReadFacts(9, 4, 0), ReadFacts(5, 1, 7), ReadFacts(1, None, 1)]
+    report = ShardReport(5, 2, 3, 0.0, 0, False)
+    counts = [None, np.array([1, 2]), np.array([0, 4]), None]
+    learned = [Learned(report, None, *each, np.array(["new"])) for each in zip(facts, counts, strict=True)]
+    found = add_sums([weigh("mistakes", each) for each in learned])
+    assert found.facts == ReadFacts(width=9, smallest=1, skipped=10)
+    assert found.class_count.tolist() == [1, 6]
+    assert found.weight == 4 * 3
+    assert found.reports == [report] * 4
+    assert found.change is None
+    assert len(found.new_labels) == 4
 
 
 @pytest.mark.parametrize("mixing", ["uniform", "mistakes", "changed"])
@@ -231,6 +262,11 @@ def test_mixing_has_the_manners_of_scikit_learn(client):
     lazy = da.from_array(X, chunks=(50, 3))
     assert fitted.predict(lazy).compute().tolist() == fitted.predict(X).tolist()
     assert fitted.score(lazy, da.from_array(y, chunks=50)) == 1.0
+    weight, other = np.arange(len(y)) % 4.0, np.where(np.arange(len(y)) % 3, y, "other")
+    share = weight[other == y].sum() / weight.sum()
+    weighted = fitted.score(lazy, da.from_array(other, chunks=50), da.from_array(weight, chunks=50))
+    assert weighted == pytest.approx(share, rel=1e-12)
+    assert fitted.score(X, other, weight) == pytest.approx(share, rel=1e-12)
     assert np.array_equal(fitted.decision_function(X), fitted.estimator_.decision_function(X))
 
 

@@ -110,8 +110,15 @@ def test_a_bad_line_is_named_from_any_worker(client, data):
             cluster.train(data, reading_for(data), Perceptron(), Options(stream=stream), client=client, shards=4)
         assert failure.value.path == data[1]
         assert failure.value.line == 71
-    options = Options(passes=1, on_error="skip")
-    assert cluster.train(data, reading_for(data), Perceptron(), options, client=client, shards=4).training["skipped"] == 1
+    for part, line in ((0, 3), (2, 90), (2, 110)):
+        lines = Path(data[part]).read_text().splitlines()
+        lines[line] = "2 1:1 x:3"
+        Path(data[part]).write_text("\n".join(lines) + "\n")
+    for stream in (False, True):
+        options = Options(passes=2, on_error="skip", stream=stream)
+        trained = cluster.train(data, reading_for(data), Perceptron(), options, client=client, shards=4)
+        assert trained.training["skipped"] == 4
+        assert [entry["rows"] for entry in trained.training["history"]] == [396, 396]
 
 
 def test_tables_with_text_and_quotes(client, tmp_path):
