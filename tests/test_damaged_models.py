@@ -181,9 +181,12 @@ def test_a_model_with_any_byte_changed_is_refused(name):
 def test_a_model_of_before_with_any_byte_changed_is_refused_or_works(name):
     table, rest = parts(content(name))
     whole, draw = with_header(json.dumps(table).encode(), rest), random.Random(name)
+    assert tried(whole)
+    works = set()
     for at in range(0, len(whole), 1 if name in EVERYWHERE else 4):
         flipped = bytes([whole[at] ^ (1 << draw.randrange(8))])
-        tried(whole[:at] + draw.choice([flipped, flipped, b"\xff", b"9", b"-"]) + whole[at + 1 :])
+        works.add(tried(whole[:at] + draw.choice([flipped, flipped, b"\xff", b"9", b"-"]) + whole[at + 1 :]))
+    assert works == {False, True}  # it has no checksums: a weight may be any number
 
 
 STRANGE = st.one_of(

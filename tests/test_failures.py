@@ -131,12 +131,14 @@ def test_a_model_is_not_replaced_by_one_that_failed(here):
     assert (here / "rows.model").read_bytes() == before
 
 
-def test_every_byte_of_a_file_model_is_looked_at(here):
-    content = bytearray((here / "rows.model").read_bytes())
+def test_a_file_of_which_a_byte_has_changed_is_no_model(here):
+    """Every seventh byte; `test_damaged_models` changes each one of each kind of model, in memory."""
+    content, path = (here / "rows.model").read_bytes(), here / "changed.model"
+    assert len(content) > 1_000
     for place in range(0, len(content), 7):
-        changed = bytes([*content[:place], content[place] ^ 0x55, *content[place + 1 :]])
-        try:
-            (here / "changed.model").write_bytes(changed)
-            rosenblatt.load(here / "changed.model").predict(str(here / "rows.svm"))
-        except container.UnreadableModel:
-            pass
+        path.write_bytes(content[:place] + bytes([content[place] ^ 0x55]) + content[place + 1 :])
+        with pytest.raises(container.UnreadableModel) as caught:
+            rosenblatt.load(path)
+        assert caught.value.path == str(path)
+    path.write_bytes(content)
+    assert rosenblatt.load(path).predict(str(here / "rows.svm")).tolist() == [1, -1, 1, -1]

@@ -244,10 +244,15 @@ def test_a_form_has_what_the_learner_declares():
 def test_the_defaults_of_a_form_and_each_of_its_words_can_be_run(learner):
     X, y = points_for(learner)
     defaults = {field.name: field.default for field in forms.fields(learner)}
-    record(X, y, Job(learner, defaults, epochs=1))
-    for field in forms.fields(learner):
-        for word in field.words:
-            record(X, y, Job(learner, {field.name: word}, epochs=1))
+    words = [{field.name: word} for field in forms.fields(learner) for word in field.words]
+    for settings_of_a_form in (defaults, *words):
+        run = record(X, y, Job(learner, settings_of_a_form, epochs=1))
+        assert run.seen == len(X) or (run.unit == "run" and run.seen > 0)
+        assert len(run.errors) == len(run.example) + 1
+        if run.lines is not None:
+            *w, b = run.lines[-1]
+            margins = y * (X @ w + b)  # on the line itself either class may be predicted
+            assert np.count_nonzero(margins < 0) <= run.errors[-1] <= np.count_nonzero(margins <= 0)
 
 
 def test_what_the_page_starts_from_is_json():
@@ -327,9 +332,13 @@ def test_a_learner_that_is_asked_for_is_compiled_once():
     assert warming.state() == {"total": 3, "compiled": ["a", "b", "c"]}
 
 
-def test_every_learner_can_be_warmed():
+def test_every_learner_is_warmed_by_a_run(monkeypatch):
+    runs = {}
+    monkeypatch.setattr(recording, "record", lambda X, y, job: runs.setdefault(job.learner, record(X, y, job)))
     for name in LEARNERS:
         recording.warm(name)
+    assert [*runs] == [*LEARNERS]
+    assert all(run.seen > 0 and len(run.errors) > 1 for run in runs.values())
 
 
 # Requests

@@ -52,7 +52,10 @@ def points(ax):
     ],
 )
 def test_a_name_with_dollars_is_no_formula(draw):
-    draw("$x_$").figure.draw_without_rendering()
+    figure = draw("$x_$").figure
+    figure.draw_without_rendering()
+    shown = [text.get_text() for text in figure.findobj(Text)]
+    assert any("$x_$" in text.replace(r"\$", "$") for text in shown)
 
 
 def test_history_shows_mistakes_updates_and_bound():
@@ -250,7 +253,9 @@ def test_arcs_within_an_arc_are_drawn_below_it():
 
 @pytest.mark.parametrize("words", [[], ["a"]])
 def test_the_smallest_trees_can_be_drawn(words):
-    plot.tree(words, [(0, "root")] * len(words))
+    ax = plot.tree(words, [(0, "root")] * len(words))
+    assert written(ax) == [*words, *["root"] * len(words)]
+    assert (*ax.get_xlim(), *ax.get_ylim()) == pytest.approx((0, 0.46 if words else 0.1, -1, 1.5))
 
 
 def test_a_tree_needs_an_arc_a_word():

@@ -598,8 +598,11 @@ def test_callbacks_see_every_epoch_and_may_stop():
     assert watcher.scores[-1] == clf.score(X, y)
 
 
-def test_scikit_learns_progress_bar_runs():
+def test_scikit_learns_progress_bar_shows_a_fit(capfd):
     callback = pytest.importorskip("sklearn.callback")
     pytest.importorskip("rich")
     X, y = blobs(2)
-    Perceptron(max_iter=3, tol=None).set_callbacks(callback.ProgressBar()).fit(X, y)
+    clf = Perceptron(max_iter=3, tol=None).set_callbacks(callback.ProgressBar()).fit(X, y)
+    assert clf.n_iter_ == 3
+    assert np.array_equal(clf.coef_, Perceptron(max_iter=3, tol=None).fit(X, y).coef_)
+    assert "Perceptron" in capfd.readouterr().out
