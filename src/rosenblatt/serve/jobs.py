@@ -128,14 +128,15 @@ class LearnJob(ModelJob):
             try:
                 writer.log.add_labelled(self.predictions, model.record.id, self._entry.seq)
             except sqlite3.IntegrityError:
-                raise self._labelled_before(read) from None
+                self._check_labelled(read)
+                raise
         return model
 
-    def _labelled_before(self, read: LogReader) -> Conflict:
-        """Return the error that names the first prediction which has its label already."""
-        before = ((prediction, read.labelled(prediction)) for prediction in self.predictions)
-        prediction, entry = next(found for found in before if found[1] is not None)
-        return Conflict(f"the prediction {prediction} got its label before, in entry {entry}", value=prediction)
+    def _check_labelled(self, read: LogReader) -> None:
+        """Raise an error that names the first prediction which has its label already."""
+        for prediction in self.predictions:
+            if (entry := read.labelled(prediction)) is not None:
+                raise Conflict(f"the prediction {prediction} got its label before, in entry {entry}", value=prediction)
 
     def apply(self, writer: Writer) -> object:
         if self._entry is None:
