@@ -20,7 +20,7 @@ from rosenblatt.engine.rows import Examples, as_rows, lengths
 from rosenblatt.engine.train import Limits, Trainer, pending_for, train
 from rosenblatt.engine.visits import Visits
 from rosenblatt.testing import reference
-from rosenblatt.testing.strategies import samples, separated
+from rosenblatt.testing.strategies import constants, margins, samples, separated
 from rosenblatt.theory.geometry import gamma_seen
 
 PROBLEMS = {"binary": Binary, "joint": Joint, "ovr": OneVsRest}
@@ -107,8 +107,10 @@ def mixtures(draw, shards: int, parts: int = 16) -> list[float]:
 
 
 @pytest.mark.parametrize("multiclass", PROBLEMS)
-@given(data=st.data(), margin=st.sampled_from([0.0, 2.0]), dense=st.booleans(), dtype=st.sampled_from(["f4", "f8"]))
-def test_mixing_is_the_reference_to_the_last_bit(multiclass, data, margin, dense, dtype):
+@given(
+    data=st.data(), margin=margins(), constant=constants(), dense=st.booleans(), dtype=st.sampled_from(["f4", "f8"])
+)  # fmt: skip
+def test_mixing_is_the_reference_to_the_last_bit(multiclass, data, margin, constant, dense, dtype):
     """On integers and shares in 16ths nothing is rounded: neither weights nor their sums over all visits."""
     epochs = 2 if dtype == "f4" else 4
     sample = data.draw(samples(classes=st.just(2) if multiclass == "binary" else None))
@@ -116,10 +118,11 @@ def test_mixing_is_the_reference_to_the_last_bit(multiclass, data, margin, dense
     drawn = [data.draw(mixtures(len(parts))) for _ in range(epochs)]
     naive = reference.learn_in_shards(
         sample.X, sample.labels, sample.classes, [parts] * epochs, in_turn(drawn),
-        multiclass=multiclass, step=reference.perceptron(margin),
+        multiclass=multiclass, step=reference.perceptron(margin), constant=constant,
     )  # fmt: skip
     X = sample.X.astype(dtype) if dense else sp.csr_array(sample.X.astype(dtype))
-    model, learn_part, _ = setting(X, sample.labels, sample.classes, multiclass, rules.Perceptron(margin, 1.0))
+    rule = rules.Perceptron(margin, 1.0)
+    model, learn_part, _ = setting(X, sample.labels, sample.classes, multiclass, rule, constant)
     shards = FixedShards(learn_part, parts)
     for number, mixture in enumerate(drawn):
         reports = shards.learn(model, number + 1, np.arange(0))

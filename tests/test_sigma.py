@@ -21,7 +21,7 @@ from rosenblatt.engine.rows import Examples, as_rows, lengths
 from rosenblatt.estimators import sigma as module
 from rosenblatt.estimators.sigma import SigmaPerceptron, Walk, cap_probability, draws_needed, run_round, update_bound, walk
 from rosenblatt.testing import laws
-from rosenblatt.testing.strategies import samples, separated
+from rosenblatt.testing.strategies import constants, samples, separated
 
 may_fail = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 
@@ -76,7 +76,7 @@ def hard_instance(n):
 @given(
     samples(classes=st.just(2)),
     st.sampled_from([0.0137, 0.137, 0.437]),
-    st.sampled_from([0.0, 1.0, 3.0]),
+    constants(),
     st.integers(0, 10**6),
     st.booleans(),
 )
