@@ -5,16 +5,23 @@ import subprocess
 import sys
 import textwrap
 import warnings
+from unittest.mock import patch
 
 import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from sklearn.exceptions import ConvergenceWarning
 
 from rosenblatt import Epoch, Perceptron
+from rosenblatt.engine import train, votes
+from rosenblatt.engine.problems import OneVsOne, OneVsRest, decide, visible
+from rosenblatt.estimators import targets
 from rosenblatt.estimators.progress import Bar
 from rosenblatt.testing import reference
+from rosenblatt.testing.strategies import chunks, constants, margins, samples
 
 rng = np.random.default_rng(0)
 X = rng.integers(-3, 4, (60, 3)).astype(float)
@@ -109,15 +116,15 @@ def test_shuffle_visits_each_row_once_and_random_draws():
 def test_one_vs_one_prefers_votes_then_margins_then_the_first_class():
     clf = Perceptron(multiclass="ovo", order="cyclic", max_iter=3, tol=None).fit(X, MANY)
     pair = {(a, b): p for p, (a, b) in enumerate((a, b) for a in range(4) for b in range(a + 1, 4))}
-    for x, given in zip(X, clf.predict(X), strict=True):
+    for x, named in zip(X, clf.predict(X), strict=True):
         scores = clf.coef_ @ x + clf.intercept_
-        votes, margins = np.zeros(4), np.zeros(4)
+        wins, totals = np.zeros(4), np.zeros(4)
         for (a, b), p in pair.items():
-            votes[a if scores[p] >= 0 else b] += 1
-            margins[a] += scores[p]
-            margins[b] -= scores[p]
-        best = max(range(4), key=lambda c: (votes[c], margins[c], -c))
-        assert given == best
+            wins[a if scores[p] >= 0 else b] += 1
+            totals[a] += scores[p]
+            totals[b] -= scores[p]
+        best = max(range(4), key=lambda c: (wins[c], totals[c], -c))
+        assert named == best
 
 
 def test_all_classes_learn_in_one_pass_and_ovr_is_one_perceptron_a_class():
@@ -215,23 +222,27 @@ def test_training_that_ends_at_max_iter_warns():
 
 
 @pytest.mark.parametrize(
-    "settings", [{}, {"tol": None, "max_iter": 37}, {"order": "cyclic", "n_iter_no_change": 900}, {"margin": 2000.0}]
+    "parameters", [{}, {"tol": None, "max_iter": 37}, {"order": "cyclic", "n_iter_no_change": 900}, {"margin": 2000.0}]
 )
 @pytest.mark.parametrize("layout", [np.asarray, sp.csr_matrix])
-def test_several_epochs_in_one_call_equal_epochs_one_by_one(layout, settings, capsys):
-    """With few rows, one call of a kernel makes several epochs; printing progress between epochs changes nothing."""
+def test_several_epochs_in_one_call_equal_epochs_one_by_one(layout, parameters, capsys):
+    """With few rows, one call of a kernel makes several epochs; printing progress between epochs changes nothing, and
+    neither does the number of epochs in a call."""
     rng = np.random.default_rng(4)
     X, y = layout(rng.integers(-3, 4, (40, 3)).astype(float)), rng.integers(0, 2, 40)
-    if "margin" in settings:  # updates without mistakes
+    if "margin" in parameters:  # updates without mistakes
         X = layout(np.abs(rng.integers(1, 9, (40, 3))) * np.where(y, 1.0, -1.0)[:, None])
-    alone, watched = (Perceptron(random_state=0, verbose=verbose, **settings).fit(X, y) for verbose in (0, 1))
+    alone, watched = (Perceptron(random_state=0, verbose=verbose, **parameters).fit(X, y) for verbose in (0, 1))
+    with patch.object(train, "FEW_VISITS", 3 * 40):
+        in_turns = Perceptron(random_state=0, **parameters).fit(X, y)
     assert alone.n_iter_ > 3
-    assert [epoch._replace(seconds=0) for epoch in alone.history_] == [
-        epoch._replace(seconds=0) for epoch in watched.history_
-    ]
-    assert alone.stop_reason_ == watched.stop_reason_
-    assert np.array_equal(alone.coef_, watched.coef_)
-    assert np.array_equal(alone.last_coef_, watched.last_coef_)
+    for other in (watched, in_turns):
+        assert [epoch._replace(seconds=0) for epoch in alone.history_] == [
+            epoch._replace(seconds=0) for epoch in other.history_
+        ]
+        assert alone.stop_reason_ == other.stop_reason_
+        assert np.array_equal(alone.coef_, other.coef_)
+        assert np.array_equal(alone.last_coef_, other.last_coef_)
 
 
 @pytest.mark.parametrize("kind", [np.float64, np.float32])
@@ -314,17 +325,51 @@ def test_classes_that_arrive_later():
     assert clf.coef_.shape == (len(clf.classes_), 3)
 
 
-@pytest.mark.parametrize("keep", ["last", "average", "vote"])
+WHOLE = 360360  # divided by every number up to 15: of so few rows, rates of 1/k are whole numbers
+
+
+def mean_votes(run, X, constant, multiclass, classes):
+    """Return the decisions of the weights after every example: the mean of their signs, or of the classes they name."""
+    scores = np.array([reference.padded(X, constant) @ w.T for w in run.path])
+    if classes == 1 or (multiclass == "joint" and classes > 2):
+        return np.eye(classes)[scores.argmax(axis=2)].mean(axis=0)
+    means = np.where(scores >= 0, 1.0, -1.0).mean(axis=0)
+    return decide(OneVsOne(classes) if multiclass == "ovo" else OneVsRest(classes), means)
+
+
+@pytest.mark.filterwarnings("ignore:.*gives up the mistake bound")
+@pytest.mark.parametrize(("keep", "rate"), [("last", "inverse"), ("average", "constant"), ("vote", "constant")])
 @pytest.mark.parametrize("multiclass", ["joint", "ovr", "ovo"])
-def test_classes_that_arrive_later_do_not_depend_on_the_chunks(multiclass, keep):
-    whole, parts = (Perceptron(unknown_class="grow", multiclass=multiclass, keep=keep) for _ in range(2))
-    order = np.argsort(MANY, kind="stable")[np.r_[0:5, 20:25, 5:20, 40:60, 25:40]]
-    whole.partial_fit(X[order], MANY[order])
-    for chunk in np.split(order, [1, 2, 11, 30, 31]):
-        parts.partial_fit(X[chunk], MANY[chunk])
-    assert np.array_equal(whole.classes_, parts.classes_)
-    assert np.array_equal(whole.decision_function(X), parts.decision_function(X))
-    assert (whole.n_mistakes_, whole.n_updates_, whole.n_seen_) == (parts.n_mistakes_, parts.n_updates_, parts.n_seen_)
+@settings(max_examples=20)
+@given(data=st.data())
+def test_classes_that_arrive_later_are_the_reference_run(multiclass, keep, rate, data):
+    """However the stream is cut, and with so few moves logged and scores computed at a time that this is done in turns.
+    A rate that falls shows wrong counts of updates."""
+    X, labels, classes = data.draw(samples(st.sampled_from([4, 3, 2, 1, 5]), most_rows=15))
+    constant, margin = data.draw(constants()), WHOLE * data.draw(margins())
+    clf = Perceptron(unknown_class="grow", multiclass=multiclass, keep=keep, margin=margin, learning_rate=rate,
+                     eta0=WHOLE, fit_intercept=constant > 0, intercept_scaling=constant or 1.0)  # fmt: skip
+    with patch.object(train, "MOST_LOGGED", data.draw(st.integers(1, 6))):
+        for part in data.draw(chunks(len(X))):
+            clf.partial_fit(X[part], labels[part])
+    rates = {"inverse": lambda k: WHOLE / k, "constant": lambda k: WHOLE}
+    order = labels[np.sort(np.unique(labels, return_index=True)[1])]
+    numbers = np.argsort(order)[labels]
+    expected = reference.learn_growing(X, numbers, multiclass=multiclass, constant=constant,
+                                       step=reference.perceptron(margin, rates[rate]))  # fmt: skip
+    assert np.array_equal(clf.classes_, order)
+    assert (clf.n_mistakes_, clf.n_updates_, clf.n_seen_) == (expected.mistakes, expected.updates, len(X))
+    assert np.array_equal(clf.last_coef_, expected.last[:, :-1])
+    assert np.array_equal(clf.last_intercept_, expected.last[:, -1] * constant)
+    if keep == "average":
+        w, drift, _, clock = clf.weights_
+        total = clock[0] * w - drift
+        vectors = total[:, None] if w.ndim == 1 else visible(clf._model.problem, total)
+        assert np.array_equal(vectors.T, np.sum(expected.path, axis=0))
+    if keep == "vote":
+        decisions = mean_votes(expected, X, constant, multiclass, classes)
+        with patch.object(votes, "AT_ONCE", data.draw(st.integers(1, 100))):
+            assert np.array_equal(clf.decision_function(X), decisions)
 
 
 def test_growing_from_two_classes_to_three_is_keslers_construction():
@@ -336,14 +381,48 @@ def test_growing_from_two_classes_to_three_is_keslers_construction():
 
 
 def test_balanced_weights_in_a_stream_are_those_of_the_examples_so_far():
-    clf = Perceptron(keep="last", class_weight="balanced").partial_fit(X, Y, classes=[0, 1])
-    counts, weight = np.zeros(2), []
-    for label in Y:
-        counts[label] += 1
-        weight.append(counts.sum() / (np.count_nonzero(counts) * counts[label]))
-    run = reference.learn(X, Y, 2, [range(60)], multiclass="binary", weight=weight)
+    """Of those that count: here class 1 comes after ten others, and its first rows weigh nothing."""
+    order = np.concatenate([np.flatnonzero(Y == 0)[:10], np.flatnonzero(Y == 1), np.flatnonzero(Y == 0)[10:]])
+    rows, labels, own = X[order], Y[order], np.ones(60)
+    own[10:15] = own[40] = 0
+    clf = Perceptron(keep="last", class_weight="balanced")
+    clf.partial_fit(rows, labels, classes=[0, 1, 2], sample_weight=own)
+    counts, weight = np.zeros(2), own.copy()
+    for i in np.flatnonzero(own):
+        counts[labels[i]] += 1
+        weight[i] = counts.sum() / (np.count_nonzero(counts) * counts[labels[i]])
+    run = reference.learn(rows, labels, 3, [range(60)], weight=weight)
     assert np.allclose(learned(clf), run.last)
-    assert clf.class_count_.tolist() == np.bincount(Y).tolist()
+    assert clf.n_seen_ == 54
+    assert clf.class_count_.tolist() == [*counts, 0]
+
+
+def test_balanced_weights_count_neither_rows_nor_classes_that_weigh_nothing():
+    labels, live = np.array([0, 0, 1, 2, 1]), np.array([0, 1, 2])
+    assert targets.balance(labels, live)[live].tolist() == [3 / 4, 3 / 4, 3 / 2]
+    there = MANY != 3
+    parameters = {"class_weight": "balanced", "keep": "last", "order": "cyclic", "max_iter": 2, "tol": None}
+    clf = Perceptron(**parameters).fit(X, MANY, sample_weight=there.astype(float))
+    assert clf.classes_.tolist() == [0, 1, 2]
+    assert np.array_equal(learned(clf), learned(Perceptron(**parameters).fit(X[there], MANY[there])))
+    weight = there.sum() / (3 * np.bincount(MANY[there]))
+    run = reference.learn(X[there], MANY[there], 3, [range(there.sum())] * 2, weight=weight[MANY[there]])
+    assert np.allclose(learned(clf), run.last)
+
+
+@pytest.mark.parametrize("multiclass", ["joint", "ovr"])
+@pytest.mark.parametrize("target", [Y, MANY], ids=["two", "many"])
+def test_a_class_of_weight_zero_is_what_others_are_not_and_else_not_there(target, multiclass):
+    """Only one vector a class learns from rows of another class: that they are not of its own."""
+    weight = np.array([0.0, 2.0, 1.0, 0.5])[: target.max() + 1]
+    parameters = {"keep": "average", "order": "cyclic", "max_iter": 3, "tol": None, "multiclass": multiclass}
+    clf = Perceptron(class_weight=dict(enumerate(weight)), **parameters).fit(X, target)
+    kind = "binary" if target is Y else multiclass
+    rows = np.arange(60) if kind == "ovr" else np.flatnonzero(target)
+    run = reference.learn(X, target, len(weight), [rows] * clf.n_iter_, multiclass=kind, class_weight=weight)
+    assert np.array_equal(np.column_stack([clf.last_coef_, clf.last_intercept_]), run.last)
+    assert np.allclose(learned(clf), run.average, rtol=1e-12)
+    assert (clf.n_mistakes_, clf.n_updates_, clf.n_seen_) == (run.mistakes, run.updates, len(run.path))
 
 
 def test_partial_fit_goes_on_after_fit():

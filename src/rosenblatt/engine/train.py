@@ -23,6 +23,7 @@ from rosenblatt.engine.weights import HALFWAY, WeightBound, Weights, norm
 
 NO_LIMIT = np.iinfo(np.int64).max
 MOST_PENDING = 1 << 23  # numbers, 64 MiB: the largest `pending` with many weight vectors; with one, any size is allowed
+MOST_LOGGED = 4096  # moves that a kernel logs before Python takes them over, unless one batch may have more
 FEW_VISITS = 200_000  # between two looks at the limits: from a few milliseconds to some ten, as long as rows are
 
 
@@ -322,7 +323,7 @@ class Trainer(NamedTuple):
     def _stretch(self, order: NDArray, position: int, pace: Pace) -> Progress:
         most_moves = min(self.visits.batch, len(order)) * pace.room
         used = None if self.log is None else np.zeros(1, np.int64)
-        scratch = self._scratch(most_moves if used is None else max(most_moves, 4096))
+        scratch = self._scratch(most_moves if used is None else max(most_moves, MOST_LOGGED))
         known = (self.examples, self._weights(), self.problem, self.rule, pace, order, position, scratch, used)
         if self.visits.order == "most-violated":
             done = loop.worst_first(*known, self.visits.scales)

@@ -106,8 +106,10 @@ def learn(
     constant: float = 1.0,
     start: NDArray | None = None,
     weight: NDArray | None = None,
+    class_weight: Sequence[float] | None = None,
     batch: int = 1,
     mean: bool = False,
+    counts: dict[int, int] | None = None,
 ) -> Run:
     """Visit the rows that each epoch lists, in batches, and move the weights by the step times the direction.
 
@@ -131,10 +133,15 @@ def learn(
         The weights before the first example; zero by default.
     weight : (rows,) array, optional
         The weights of the examples.
+    class_weight : sequence of float, optional
+        The weights of the classes. With one-vs-rest that of a class counts where the class is the
+        positive one.
     batch : int, default=1
         How many rows are visited before the weights change.
     mean : bool, default=False
         Whether a batch moves by the mean of its steps rather than their sum.
+    counts : dict, optional
+        The updates made before, by the column that counts them; it is brought up to date.
 
     Returns
     -------
@@ -146,7 +153,8 @@ def learn(
     begin = w.copy()
     path: list[NDArray] = []
     right: list[bool] = []
-    counts: dict[int, int] = {}
+    counts = {} if counts is None else counts
+    before = sum(counts.values())
     mistakes = 0
     for epoch in epochs:
         for first in range(0, len(epoch), batch):
@@ -158,12 +166,15 @@ def learn(
                 mistakes += not right[-1]
                 for demand in demands(multiclass, classes, labels[i], scores):
                     length = len(demand.direction) * X[i] @ X[i]
-                    tau = step(demand.margin, length, counts.get(demand.counter, 0) + 1, demand.positive)
-                    if tau:
-                        steps.append((i, demand, tau))
+                    k = counts.get(demand.counter, 0) + 1
+                    eta = step(demand.margin, length, k, demand.positive)
+                    eta *= 1.0 if weight is None else weight[i]
+                    if class_weight is not None and (multiclass != "ovr" or demand.positive):
+                        eta *= class_weight[labels[i]]
+                    if eta:
+                        steps.append((i, demand, eta))
             new = w.copy()
-            for i, demand, tau in steps:
-                eta = tau * (1.0 if weight is None else weight[i])
+            for i, demand, eta in steps:
                 if mean:
                     eta /= sum(other.counter == demand.counter for _, other, _ in steps)
                 for column, sign in demand.direction.items():
@@ -172,7 +183,84 @@ def learn(
                 counts[counter] = counts.get(counter, 0) + 1
             path += [w] * (len(rows) - 1) + [new]
             w = new
-    return Run(path, begin, mistakes, sum(counts.values()), right)
+    return Run(path, begin, mistakes, sum(counts.values()) - before, right)
+
+
+def learn_growing(
+    X: NDArray,
+    labels: Sequence[int],
+    *,
+    multiclass: str = "joint",
+    step: Callable[..., float] = PERCEPTRON,
+    constant: float = 1.0,
+) -> Run:
+    """Learn from a stream whose classes become known, and are numbered, when they first come.
+
+    One class asks for nothing. Two are told apart by one vector, positive for class 1; the third
+    makes of it a vector for class 1 and its opposite for class 0, or for the pair of 0 against 1. A
+    new class begins with weights of zero, and the others keep theirs, with the numbers of their
+    updates.
+
+    Parameters
+    ----------
+    X, multiclass, step, constant
+        As in `learn`.
+    labels : sequence of int
+        The class numbers: each is at most one more than those before it.
+
+    Returns
+    -------
+    Run
+        As if all classes had been known from the beginning: the weights after each example are
+        those of the last problem.
+    """
+    classes, counts = 1, {}  # type: int, dict[int, int]
+    w = np.zeros((1, X.shape[1] + 1))
+    path: list[NDArray] = []
+    right: list[bool] = []
+    mistakes, updates = 0, 0
+    for i, label in enumerate(labels):
+        if label == classes:
+            places = new_places(multiclass, classes)
+            classes += 1
+            columns = width(_told_apart(multiclass, classes), classes)
+            w, path = _moved(w, places, columns), [_moved(old, places, columns) for old in path]
+            if _told_apart(multiclass, classes) != "joint":  # whose one counter stays
+                counts = {new: counts[old] for new, old, _ in places if old in counts}
+        run = learn(
+            X, labels, classes, [[i]], multiclass=_told_apart(multiclass, classes), step=step,
+            constant=constant, start=w, counts=counts,
+        )  # fmt: skip
+        w = run.last
+        path.append(w)
+        right += run.right
+        mistakes, updates = mistakes + run.mistakes, updates + run.updates
+    return Run(path, np.zeros_like(w), mistakes, updates, right)
+
+
+def new_places(multiclass: str, classes: int) -> list[tuple[int, int, int]]:
+    """Return (new column, old column, sign) of each weight vector when one more class comes."""
+    if classes == 1:
+        return []
+    if classes == 2:
+        return [(0, 0, -1)] if multiclass == "ovo" else [(0, 0, -1), (1, 0, 1)]
+    if multiclass != "ovo":
+        return [(k, k, 1) for k in range(classes)]
+    larger = list(combinations(range(classes + 1), 2))
+    return [(larger.index(pair), p, 1) for p, pair in enumerate(combinations(range(classes), 2))]
+
+
+def _told_apart(multiclass: str, classes: int) -> str:
+    """The problem of so many classes: one cannot be told apart, and two need one vector."""
+    return {1: "joint", 2: "binary"}.get(classes, multiclass)
+
+
+def _moved(w: NDArray, places: list[tuple[int, int, int]], columns: int) -> NDArray:
+    """The weight vectors at their new places, zeros at the others."""
+    moved = np.zeros((columns, w.shape[1]))
+    for new, old, sign in places:
+        moved[new] = sign * w[old]
+    return moved
 
 
 class MixedRun(NamedTuple):
