@@ -1,6 +1,7 @@
 """The kernels do what the reference does: the same weights, averages and counts, to the last bit, on integer data."""
 
 import threading
+from unittest.mock import patch
 
 import numpy as np
 import pytest
@@ -20,15 +21,20 @@ from rosenblatt.engine.visits import Visits
 from rosenblatt.engine.weights import zeros
 from rosenblatt.rules import Diminishing, Perceptron
 from rosenblatt.testing import reference
-from rosenblatt.testing.strategies import samples
+from rosenblatt.testing.strategies import class_weights, constants, margins, orders, rates, row_weights, samples, sizes
 
 PROBLEMS = {"binary": Binary, "joint": Joint, "ovr": OneVsRest, "ovo": OneVsOne}
 LAYOUTS = {"dense": np.asarray, "sparse": sp.csr_matrix}
 
 
-def trainer(X, labels, problem, *, rule, weight=None, constant=1.0, batch=1, mean=False, order="cyclic", scales=None):
+def trainer(
+    X, labels, problem, *, rule, weight=None, class_weight=None, constant=1.0, batch=1, mean=False, order="cyclic",
+    scales=None,
+):  # fmt: skip
     rows = as_rows(X)
-    weight = np.column_stack([np.ones(X.shape[0]) if weight is None else weight, np.ones(X.shape[0])])
+    ones = np.ones(X.shape[0])
+    by_class = ones if class_weight is None else class_weight[labels]
+    weight = np.column_stack([ones if weight is None else weight, by_class])
     weights = zeros(X.shape[1], problem, rows.values.dtype.type, True, isinstance(rows, CSR))
     visits = Visits(np.arange(X.shape[0]), order, np.random.default_rng(0), batch, mean, scales)
     return Trainer(Examples(rows, labels, weight, constant), weights, problem, rule, visits)
@@ -44,20 +50,18 @@ def weight_vectors(problem, w):
 def test_an_epoch_is_the_reference_run(multiclass, layout, data):
     sample = data.draw(samples(st.just(2) if multiclass == "binary" else st.integers(2, 4)))
     rows = len(sample.X)
-    epochs = data.draw(st.lists(st.lists(st.integers(0, rows - 1), max_size=2 * rows), max_size=3))
+    epochs = data.draw(st.lists(orders(rows), max_size=3))
     batch = data.draw(st.sampled_from([1, 1, 3, 100] if layout == "dense" or multiclass == "joint" else [1]))
-    margin = data.draw(st.sampled_from([0.0, 0.0, 1.0, 2.5]))
-    eta = data.draw(st.sampled_from([1.0, 0.5, 3.0]))
-    weight = np.array(data.draw(st.lists(st.sampled_from([1.0, 2.0, 0.5]), min_size=rows, max_size=rows)))
-    constant = data.draw(st.sampled_from([0.0, 1.0, 2.0]))
+    margin, eta, constant = data.draw(margins()), data.draw(rates()), data.draw(constants())
+    weight, class_weight = data.draw(row_weights(rows)), data.draw(class_weights(sample.classes))
 
     problem = PROBLEMS[multiclass](sample.classes)
     ours = trainer(LAYOUTS[layout](sample.X), sample.labels, problem, rule=Perceptron(margin, eta), weight=weight,
-                   constant=constant, batch=batch)  # fmt: skip
-    done = [ours.epoch(np.array(order, dtype=np.int64))[0] for order in epochs]
+                   class_weight=class_weight, constant=constant, batch=batch)  # fmt: skip
+    done = [ours.epoch(order)[0] for order in epochs]
     expected = reference.learn(sample.X, sample.labels, sample.classes, epochs, multiclass=multiclass,
                                step=reference.perceptron(margin, lambda k: eta), constant=constant, weight=weight,
-                               batch=batch)  # fmt: skip
+                               class_weight=class_weight, batch=batch)  # fmt: skip
 
     assert np.array_equal(weight_vectors(problem, ours.weights.w), expected.last)
     assert sum(progress.mistakes for progress in done) == expected.mistakes
@@ -75,15 +79,17 @@ def test_an_epoch_is_the_reference_run(multiclass, layout, data):
 def test_mean_batches_are_the_reference_run(multiclass, data):
     """Means of at most two moves are halves, which floating point holds exactly."""
     sample = data.draw(samples(st.just(2) if multiclass == "binary" else st.integers(2, 4)))
-    batch = 2
-    epochs = [list(range(len(sample.X)))] * 2
+    epochs = [data.draw(orders(len(sample.X)))] * 2
+    margin, constant, weight = data.draw(margins()), data.draw(constants()), data.draw(row_weights(len(sample.X)))
     problem = PROBLEMS[multiclass](sample.classes)
-    ours = trainer(sample.X, sample.labels, problem, rule=Perceptron(0.5, 1.0), batch=batch, mean=True)
+    ours = trainer(sample.X, sample.labels, problem, rule=Perceptron(margin, 1.0), weight=weight, constant=constant,
+                   batch=2, mean=True)  # fmt: skip
     for order in epochs:
-        ours.epoch(np.array(order))
-    expected = reference.learn(sample.X, sample.labels, sample.classes, epochs, multiclass=multiclass,
-                               step=reference.perceptron(0.5), batch=batch, mean=True)  # fmt: skip
+        ours.epoch(order)
+    expected = reference.learn(sample.X, sample.labels, sample.classes, epochs, multiclass=multiclass, constant=constant,
+                               step=reference.perceptron(margin), weight=weight, batch=2, mean=True)  # fmt: skip
     assert np.array_equal(weight_vectors(problem, ours.weights.w), expected.last)
+    assert ours.weights.tally.sum() == expected.updates
 
 
 @pytest.mark.parametrize("multiclass", ["binary", "joint"])
@@ -91,10 +97,11 @@ def test_mean_batches_are_the_reference_run(multiclass, data):
 @given(data=st.data())
 def test_most_violated_is_the_reference_run(multiclass, normalised, data):
     sample = data.draw(samples(st.just(2) if multiclass == "binary" else st.integers(2, 3)))
-    looks = data.draw(st.integers(0, 15))
+    looks, margin = data.draw(st.integers(0, 15)), data.draw(margins())
+    constant = data.draw(constants().filter(lambda constant: constant > 0 or not normalised))
     problem = PROBLEMS[multiclass](sample.classes)
-    scales = np.linalg.norm(reference.padded(sample.X, 1.0), axis=1) if normalised else None
-    ours = trainer(sample.X, sample.labels, problem, rule=Perceptron(1.0, 1.0),
+    scales = np.linalg.norm(reference.padded(sample.X, constant), axis=1) if normalised else None
+    ours = trainer(sample.X, sample.labels, problem, rule=Perceptron(margin, 1.0), constant=constant,
                    order="most-violated", scales=scales)  # fmt: skip
     rows = np.arange(len(sample.X))
     while ours.weights.clock[0] < looks:
@@ -102,7 +109,7 @@ def test_most_violated_is_the_reference_run(multiclass, normalised, data):
         if converged:
             break
     expected = reference.learn_worst_first(sample.X, sample.labels, sample.classes, looks, multiclass=multiclass,
-                                           margin=1.0, normalised=normalised)  # fmt: skip
+                                           margin=margin, constant=constant, normalised=normalised)  # fmt: skip
     assert np.array_equal(weight_vectors(problem, ours.weights.w), expected.last)
 
 
@@ -122,35 +129,63 @@ def test_diminishing_rates_are_the_reference_run(power):
     assert np.allclose(weight_vectors(Binary(2), ours.weights.w), expected.last, atol=1e-9)
 
 
+def epochs_in_blocks(trainer, orders, threads, kept=None):
+    """What each epoch does in blocks, whatever the shape of the rows."""
+    done = []
+    for order in orders:
+        known = (trainer.examples, trainer._weights(), trainer.problem, trainer.rule, trainer._pace(10**9), order)
+        done.append(blocks.epoch_in_blocks(*known, trainer.pending, threads, kept))
+    return done
+
+
 @pytest.mark.parametrize("kind", [Joint, OneVsRest])
 @given(data=st.data())
 def test_blocks_are_the_row_at_a_time_run(kind, data):
-    """Identical weights on integers, for rows that fill several blocks and panels, in any order and with repeats."""
-    seed = data.draw(st.integers(0, 10_000))
-    rng = np.random.default_rng(seed)
-    rows, classes = int(rng.integers(1, 300)), int(rng.integers(2, 7))
-    X = rng.integers(-2, 3, (rows, 5)).astype(float)
+    """Identical weights on integers, for rows that fill no block, several blocks and several panels, in any order."""
+    block, panel = data.draw(st.integers(1, 5)), data.draw(st.integers(1, 3))
+    rows, classes = data.draw(sizes(block * panel, most=5)), data.draw(st.integers(2, 4))
+    rng = np.random.default_rng(data.draw(st.integers(0, 10_000)))
+    X = rng.integers(-2, 3, (rows, 3)).astype(float)
     labels = rng.integers(0, classes, rows)
-    constant = data.draw(st.sampled_from([0.0, 1.0]))
-    order = data.draw(st.sampled_from([np.arange(rows), rng.permutation(rows), rng.integers(0, rows, 2 * rows)]))
-    by_row, by_block = (trainer(X, labels, kind(classes), rule=Perceptron(1.0, 1.0), constant=constant) for _ in range(2))
-    threads = data.draw(st.integers(1, 3))
+    rule, constant = Perceptron(data.draw(margins()), data.draw(rates())), data.draw(constants())
+    settings = {"rule": rule, "constant": constant, "weight": data.draw(row_weights(rows))}
+    by_row, by_block = (trainer(X, labels, kind(classes), **settings) for _ in range(2))
     by_block = by_block._replace(pending=data.draw(st.sampled_from([None, np.zeros((rows, columns(kind(classes))))])))
-    for _ in range(2):
-        done, _ = by_row.epoch(order)
-        known = (by_block.examples, by_block._weights(), kind(classes), by_block.rule, by_block._pace(10**9), order)
-        blocked = blocks.epoch_in_blocks(*known, by_block.pending, threads)
-        assert (done.mistakes, done.updates) == (blocked.mistakes, blocked.updates)
+    if data.draw(st.booleans()):
+        kept, visits = [], [data.draw(orders(rows))] * 3
+    else:
+        kept, visits = None, data.draw(st.lists(orders(rows), min_size=1, max_size=3))
+    with patch.multiple(blocks, BLOCK=block, PANEL=panel):
+        blocked = epochs_in_blocks(by_block, visits, data.draw(st.integers(1, 3)), kept)
     by_block.add_pending()
+    assert blocked == [by_row.epoch(order)[0] for order in visits]
     assert np.array_equal(by_row.weights.w, by_block.weights.w)
     assert np.array_equal(by_row.weights.drift, by_block.weights.drift)
     assert np.array_equal(by_row.weights.tally, by_block.weights.tally)
+    assert np.array_equal(by_row.weights.clock, by_block.weights.clock)
+
+
+@given(data=st.data())
+def test_blocks_name_the_row_that_is_not_a_number(data):
+    """Wherever it is visited: in the first panel or a later one, at the beginning of a block or inside it."""
+    rows = 30
+    X, labels = np.ones((rows, 3)), np.arange(rows) % 3
+    order = data.draw(orders(rows))
+    place = data.draw(st.integers(0, len(order) - 1))
+    X[order[place]] = np.nan
+    ours = trainer(X, labels, Joint(3), rule=Perceptron(0.0, 1.0))
+    with patch.multiple(blocks, BLOCK=3, PANEL=2):
+        [done] = epochs_in_blocks(ours, [order], data.draw(st.integers(1, 2)))
+    assert done.broken == order[place]
+    assert ours.seen == np.flatnonzero(order == order[place])[0]
 
 
 @pytest.mark.parametrize("order", ["cyclic", "shuffle"])
 def test_every_epoch_of_many_classes_goes_in_blocks(monkeypatch, order):
+    """More rows than two panels have; in cyclic order, the panels of the first epoch are used again."""
     rng = np.random.default_rng(0)
-    X, y = rng.integers(-2, 3, (300, 4 * blocks.BLOCK)).astype(float), rng.integers(0, 30, 300)
+    rows = 2 * blocks.PANEL * blocks.BLOCK + 100
+    X, y = rng.integers(-2, 3, (rows, 4 * blocks.BLOCK)).astype(float), rng.integers(0, 30, rows)
     settings = {"max_iter": 3, "tol": None, "order": order, "random_state": 0, "n_jobs": 2}
     calls = []
     in_blocks = blocks.epoch_in_blocks
