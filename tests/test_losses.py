@@ -15,6 +15,7 @@ from matplotlib import pyplot
 
 from rosenblatt import Perceptron, plot
 from rosenblatt.losses import Loss, correction, criterion, hinge, log, perceptron, rivalry, zero_one
+from rosenblatt.testing.strategies import costs
 
 FAMILY = [perceptron, hinge, log, Loss(margin=2.5), Loss(temperature=0.25), Loss(margin=1.0, temperature=3.0)]
 COLD = [loss for loss in FAMILY if loss.temperature == 0]
@@ -148,12 +149,12 @@ scored = st.integers(2, 5).flatmap(
 )
 
 
-@given(scored, st.sampled_from([0.25, 1.0, 2.0]))
-def test_joint_losses_are_what_their_definitions_say(drawn, temperature):
+@given(scored, st.sampled_from([0.25, 1.0, 2.0]), st.data())
+def test_joint_losses_are_what_their_definitions_say(drawn, temperature, data):
     scores, label = np.array(drawn[0], dtype=float), drawn[1]
     classes, own = scores.shape[1], scores[:, label]
     labels = np.full(len(scores), label)
-    cost = np.abs(np.subtract.outer(np.arange(classes), np.arange(classes))) / 2.0
+    cost = data.draw(costs(classes))
     assert np.array_equal(perceptron.joint(scores, labels).value, scores.max(axis=1) - own)
     assert np.array_equal(hinge.joint(scores, labels).value, (scores + (np.arange(classes) != label)).max(axis=1) - own)
     assert np.array_equal(perceptron.joint(scores, labels, cost=cost).value, (scores + cost[label]).max(axis=1) - own)
@@ -164,6 +165,8 @@ def test_joint_losses_are_what_their_definitions_say(drawn, temperature):
     assert np.allclose(warm.value, temperature * logsumexp(scores / temperature, axis=1) - own)
     probability = np.exp(scores / temperature - logsumexp(scores / temperature, axis=1, keepdims=True))
     assert np.allclose(warm.slope, probability - (np.arange(classes) == label))
+    dear = Loss(temperature=temperature).joint(scores, labels, cost=cost)
+    assert np.allclose(dear.value, temperature * logsumexp((scores + cost[label]) / temperature, axis=1) - own)
     wrong = zero_one(rivalry(scores, labels).margin)
     rest = np.delete(scores, label, axis=1).max(axis=1)
     assert np.array_equal(wrong, rest >= own)
