@@ -49,8 +49,8 @@ def test_passive_aggressive_is_the_reference_run(variant, multiclass):
 @pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
 @pytest.mark.parametrize("classes", [2, 4])
 def test_same_weights_as_scikit_learns_passive_aggressive(loss, classes):
-    """Where both know the same ‖x‖²: without an intercept. With one, ours is the passive-aggressive step for the row with
-    its constant feature; it predicts as well."""
+    """Where both know the same ‖x‖²: without an intercept, or with that of a constant feature, which theirs has to be
+    given as a column."""
     X, y = blobs(classes, rows=300)
     common = {"C": 0.5, "loss": loss, "max_iter": 4, "tol": None, "shuffle": False}
     with warnings.catch_warnings():
@@ -58,30 +58,38 @@ def test_same_weights_as_scikit_learns_passive_aggressive(loss, classes):
         if not hasattr(linear_model, "PassiveAggressiveClassifier"):
             pytest.skip("scikit-learn has no PassiveAggressiveClassifier any more")
         theirs = linear_model.PassiveAggressiveClassifier(fit_intercept=False, **common).fit(X, y)
-        padded = linear_model.PassiveAggressiveClassifier(**common).fit(X, y)
+        padded = linear_model.PassiveAggressiveClassifier(fit_intercept=False, **common).fit(reference.padded(X, 1.0), y)
     ours = PassiveAggressiveClassifier(fit_intercept=False, **common).fit(X, y)
     assert np.allclose(ours.coef_, theirs.coef_)
     assert np.array_equal(ours.predict(X), theirs.predict(X))
-    with_intercept = PassiveAggressiveClassifier(average=True, **common).fit(X, y)
-    assert with_intercept.score(X, y) >= padded.score(X, y) - 0.02
+    with_intercept = PassiveAggressiveClassifier(**common).fit(X, y)
+    assert np.allclose(np.column_stack([with_intercept.coef_, with_intercept.intercept_]), padded.coef_)
+
+
+# The parameters of scikit-learn's class, which leaves it in version 1.10.
+THEIRS = {
+    "C", "average", "class_weight", "early_stopping", "fit_intercept", "loss", "max_iter", "n_iter_no_change", "n_jobs",
+    "random_state", "shuffle", "tol", "validation_fraction", "verbose", "warm_start",
+}  # fmt: skip
 
 
 def test_every_parameter_of_scikit_learns_class_is_taken():
+    assert THEIRS - set(PassiveAggressiveClassifier().get_params()) == set()
     if hasattr(linear_model, "PassiveAggressiveClassifier"):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", FutureWarning)
-            theirs = linear_model.PassiveAggressiveClassifier().get_params()
-        assert set(theirs) <= set(PassiveAggressiveClassifier().get_params())
+            assert set(linear_model.PassiveAggressiveClassifier().get_params()) == THEIRS
 
 
 def test_a_passive_aggressive_step_ends_at_its_margin():
     X, y = blobs(2)
     clf = PassiveAggressiveClassifier(C=np.inf).partial_fit(X[:10], y[:10], classes=[0, 1])
-    clf.partial_fit(X[10:11], y[10:11])
-    assert (2 * y[10] - 1) * clf.decision_function(X[10:11])[0] >= 1 - 1e-12
-    updates = clf.n_updates_
-    clf.partial_fit(X[10:11], y[10:11])
-    assert clf.n_updates_ == updates, "rounding is no reason to move again"
+    for i in range(10, 80):
+        clf.partial_fit(X[i : i + 1], y[i : i + 1])
+        assert (2 * y[i] - 1) * clf.decision_function(X[i : i + 1])[0] >= 1 - 1e-12
+        updates = clf.n_updates_
+        clf.partial_fit(X[i : i + 1], y[i : i + 1])
+        assert clf.n_updates_ == updates, "rounding is no reason to move again"
 
 
 def test_rows_of_length_zero_are_passed_over():
@@ -166,17 +174,36 @@ def test_mira_takes_the_shortest_new_weights(margin):
         assert clf.n_updates_ == updates
 
 
-def test_mira_of_two_classes_is_the_reference_run_and_its_weights_do_not_grow():
-    X, y = blobs(2)
+corners = st.lists(st.sampled_from([1.0, -1.0]), min_size=3, max_size=3)
+
+
+@given(st.lists(st.tuples(corners, st.integers(0, 1)), min_size=1, max_size=20), st.sampled_from([0.0, 0.5, 2.0]))
+def test_mira_of_two_classes_is_the_reference_run_and_its_weights_do_not_grow(drawn, margin):
+    """With the constant feature, all rows have the squared length 4: each step is exact, and margins of 0 are many."""
 
     def step(m, length, k, positive):
-        return 1.0 if k == 1 else min(1.0, max(0.0, -m / length))
+        first = k == 1 and m == margin == 0
+        return 1.0 if first else min(1.0, max(0.0, (margin - m) / length))
 
-    expected = reference.learn(X, y, 2, [range(len(X))] * 3, multiclass="binary", step=step)
-    clf = MIRA(margin=0, keep="last", order="cyclic", max_iter=3, tol=None).fit(X, y)
-    assert np.allclose(clf.coef_, expected.last[:, :-1], atol=1e-10)
-    norms = [np.linalg.norm(w) for w in expected.path]
-    assert (np.diff(norms) <= 1e-12).all()
+    X, y = np.array([x for x, _ in drawn]), np.array([label for _, label in drawn])
+    expected = reference.learn(X, y, 2, [range(len(X))], multiclass="binary", step=step)
+    clf, path = MIRA(margin=margin, keep="last"), []
+    for i in range(len(X)):
+        clf.partial_fit(X[i : i + 1], y[i : i + 1], classes=[0, 1])
+        path.append(np.column_stack([clf.coef_, clf.intercept_]))
+    assert np.array_equal(path, expected.path)
+    assert (clf.n_mistakes_, clf.n_updates_) == (expected.mistakes, expected.updates)
+    if margin == 0:
+        assert (np.diff(np.linalg.norm(path, axis=(1, 2))) <= 1e-12).all()
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+def test_mira_without_a_margin_moves_at_a_tie_only_from_weights_of_zero(classes):
+    """Rows at right angles: the first one moves the weights, and the others are ties with weights that are none."""
+    X, y = np.eye(6), np.arange(6) % classes
+    clf = MIRA(margin=0, keep="last", fit_intercept=False).partial_fit(X, y, classes=range(classes))
+    assert (clf.n_mistakes_, clf.n_updates_) == (6, 1)
+    assert np.abs(clf.coef_).sum(axis=0).tolist() == [1.0 if classes == 2 else 2.0, 0, 0, 0, 0, 0]
 
 
 @given(separated(), st.sampled_from([0.5, 1.0, 30.0]))
