@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rosenblatt.structured.tags.viterbi import best, best_of_beam, greatest_violation, k_best
+from rosenblatt.structured.tags.viterbi import best, best_of_beam, greatest_violation, k_best, search_beam
 
 NONE = -np.inf
 
@@ -96,6 +96,44 @@ def test_a_beam_with_room_for_every_state_is_exact(lattice):
     if n > 0:
         assert found == best(*lattice, None, exact)
         assert found == NONE or found == score(lattice, path.tolist())
+
+
+def naive_beam(lattice, width, gold):
+    """At each place the hypotheses, best first: (score, tags, whether it has left gold, the hypothesis it goes on from)."""
+    n, tags = lattice[0].shape
+    before, found = [(0.0, (), False, 0)], []
+    for i in range(n):
+        futures = {}
+        for h, (_, path, left, _) in enumerate(before):
+            for tag in range(tags):
+                longer = (*path, tag)
+                value = score(lattice, longer, whole=False)
+                if value > NONE:
+                    away = gold is not None and (left or tag != gold[i])
+                    future = longer[-1:] if lattice[2] is None else longer[-2:]
+                    order = (-value, not (gold is not None and left), h)
+                    futures.setdefault(future, []).append((order, (value, longer, away, h)))
+        survivors = [min(equal)[1] for equal in futures.values()]
+        survivors.sort(key=lambda one: (-one[0], not one[2], one[3], one[1][-1]))
+        before = survivors[:width]
+        found.append(before)
+    return found
+
+
+@given(lattices(TWO), st.integers(1, 4), st.one_of(st.none(), st.integers(0, 2**32)))
+@settings(deadline=None, max_examples=150)
+def test_a_narrow_beam_keeps_the_best_hypotheses_and_of_equals_the_first(lattice, width, seed):
+    """The first of equals: one that has left gold, then the one from the better hypothesis, then the lower tag."""
+    n, tags = lattice[0].shape
+    gold = None if seed is None else np.random.default_rng(seed).integers(0, tags, n).astype(np.int32)
+    beam = search_beam(*lattice, width, gold)
+    for i, expected in enumerate(naive_beam(lattice, width, gold)):
+        scores, paths, away, origins = zip(*expected, strict=True) if expected else ((), (), (), ())
+        size = beam.size[i]
+        assert beam.score[i, :size].tolist() == list(scores)
+        assert beam.tag[i, :size].tolist() == [path[-1] for path in paths]
+        assert beam.left[i, :size].tolist() == list(away)
+        assert beam.back[i, :size].tolist() == list(origins)
 
 
 @given(lattices(TWO), st.integers(1, 12), st.integers(0, 2**32))
