@@ -142,7 +142,11 @@ PAPERS = [
 @settings(max_examples=12)
 def test_equal_to_the_paper(learner, name, form, paper, seed, classes, constant, ridge, layout):
     X, y = tilted(40, classes=classes, seed=seed)
-    X[np.abs(X) < 0.05] = 0.0
+    # Never the first column: a row of the constant alone has a margin of exactly 0 where as many of its sides were learned
+    # up as down, and of classes that are level, and then rounding would decide. Without the constant it is 0 for everyone.
+    X[:, 1:][np.abs(X[:, 1:]) < 0.05] = 0.0
+    if not constant:
+        X[7] = 0.0
     y[:classes] = range(classes)
     weights, mistakes, updates = by_the_paper(paper, ridge, X, y, classes, 2, constant)
     clf = learner(form=form, order="cyclic", max_iter=2, tol=None, fit_intercept=constant > 0, **{name: ridge})
