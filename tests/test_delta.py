@@ -220,7 +220,7 @@ def test_below_the_limit_no_row_takes_the_weights_further_from_what_fits(table, 
     for i in range(len(X)):
         reg.partial_fit(X[[i]], y[[i]])
         after = np.linalg.norm(np.append(reg.coef_, reg.intercept_) - truth)
-        assert after <= before * (1 + 1e-12)
+        assert after <= before + 1e-13 * np.linalg.norm(truth)  # rounding is of the weights' size, however near they are
         before = after
 
 
