@@ -66,7 +66,7 @@ def test_the_proof_holds_at_every_update(sample, delta, eta, order, begin):
 @given(separated(most_rows=10), st.sampled_from([0.0, 2.0]))
 def test_it_is_the_perceptron(sample, delta):
     run = trace(sample.X, sample.labels, delta=delta, **known(sample))
-    ours = reference.learn(sample.X, sample.labels, 2, [range(len(sample.X))] * 400, multiclass="binary",
+    ours = reference.learn(sample.X, sample.labels, 2, [range(len(sample.X))] * (run.updates + 1), multiclass="binary",
                            step=reference.perceptron(delta), constant=sample.constant)  # fmt: skip
     assert run.updates == ours.updates
     assert np.array_equal(run.weights, ours.last[0] if sample.constant else ours.last[0, :-1])
@@ -120,7 +120,7 @@ def test_by_prediction_every_order_ends_with_no_label_wrong(sample, zero_sign, o
 @given(separated(most_rows=10), st.sampled_from([1, -1]))
 def test_by_prediction_it_is_the_reference(sample, zero_sign):
     run = trace(sample.X, sample.labels, mistake="prediction", zero_sign=zero_sign, **known(sample))
-    ours = reference.learn(sample.X, sample.labels, 2, [range(len(sample.X))] * 400, multiclass="binary",
+    ours = reference.learn(sample.X, sample.labels, 2, [range(len(sample.X))] * (run.updates + 1), multiclass="binary",
                            step=reference.prediction_perceptron(zero_sign), constant=sample.constant)  # fmt: skip
     assert run.updates == ours.updates
     assert np.array_equal(run.weights, ours.last[0] if sample.constant else ours.last[0, :-1])
