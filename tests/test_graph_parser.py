@@ -241,11 +241,11 @@ def test_collinss_bound(seed, candidates):
                 radius = max(radius, sum(n * n for n in delta.values()))
     if not kept:
         return
-    fitted = parser(margin=0.0, max_iter=500, candidates=candidates).fit(
+    most = radius * sum(n * n for n in u.values())
+    fitted = parser(margin=0.0, max_iter=most + 1, candidates=candidates).fit(
         [x for x, _ in kept], with_labels(z for _, z in kept)
     )
-    delta = min(gaps) / np.sqrt(sum(n * n for n in u.values()))
-    assert 0 < fitted.n_updates_ <= radius / delta**2
+    assert 0 < fitted.n_updates_ * min(gaps) ** 2 <= most  # in whole numbers, which do not round
     assert fitted.stop_reason_ == "converged"
     if candidates is None:
         found = fitted.set_params(keep="last").predict([x for x, _ in kept])
