@@ -170,7 +170,8 @@ def compiled_step(rule, m, length, k, positive):
 @given(facts=st.tuples(st.floats(-1e3, 0) | st.floats(1e-3, 1e3), st.floats(0, 1e3), st.integers(1, 9), st.booleans()))
 def test_powers_by_integers_are_those_of_the_engine(compiled, facts):
     ours, engine = compiled(Powers)(Powers(1.0), *facts), compiled_step(Powers(1.0), *facts)
-    assert ours == pytest.approx(engine, rel=4 * sys.float_info.epsilon)  # the engine may regroup a product
+    # The engine may regroup a product. Each of the 6 of length⁷ and the sum is off by half an ε at most, on either side.
+    assert ours == pytest.approx(engine, rel=7 * sys.float_info.epsilon)
 
 
 @needs_compiler
