@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test lint bench reproduce fuzz kill fuzz-server kill-server kill-cluster figures docs notebooks clean
+.PHONY: demo test lint bench reproduce seeds fuzz kill fuzz-server kill-server kill-cluster figures docs notebooks clean
 
 demo: .venv/plot
 	$(BIN)/python examples/demo.py
@@ -21,6 +21,10 @@ bench: .venv/bench
 
 reproduce: .venv/test
 	$(BIN)/python -m pytest -m reproduce --data "$(DATA)"
+
+SEEDS ?= 30
+seeds: .venv/test
+	$(BIN)/python -m bench.seeds --seeds $(SEEDS) -n 2 --dist worksteal $(ARGS)
 
 fuzz: .venv/test
 	$(BIN)/python -m bench.fuzz $(ARGS)
