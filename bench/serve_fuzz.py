@@ -1,13 +1,14 @@
 """Whatever a client sends, the server answers or closes the connection within ten seconds; it never answers 500, it learns
 nothing from what it refuses, and its memory stays bounded.
 
-    make fuzz-server                                  # 100,000 requests
+    make fuzz-server                                  # 100,000 requests, and 10,000 whose clients leave
     python -m bench.serve_fuzz --times 2000 --seed 1
 
 Nine in ten requests are bytes over a socket: valid requests changed at random, bodies with values of other types and with
 numbers, names and nesting that no parser likes, heads that are not HTTP, lengths and chunks that lie, paths that try to
 leave, requests that stop in the middle. The others are made by schemathesis from /openapi.json, valid and invalid ones;
 each operation must be answered well at least once, or its schema says too little. A request that goes wrong is kept.
+Before these come clients that leave (`bench.leavers`), one for every ten of them.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ from typing import Any, NamedTuple
 from urllib.parse import quote
 
 from bench.fuzz import GOLDEN, change, change_model, change_value
+from bench.leavers import leave_server
 from bench.serve_kill import file_of
 from bench.server import Server
 from rosenblatt.serve import replay
@@ -525,6 +527,10 @@ def main() -> int:
     (place / "folder").mkdir()
     report = Report(seed, place)
     print(f"seed {seed}, folder {place}", flush=True)
+    if given.only is None:
+        (place / "left").mkdir()
+        for problem in leave_server(place / "left", given.times // 10, seed, show=True):
+            report.fail(-1, None, problem)
     with Server(place / "folder").start() as server:
         if given.only is not None:
             case = make(given.only, seed, prepare(server))

@@ -4,6 +4,7 @@ import pytest
 
 pytest.importorskip("fastapi")
 
+from bench.leavers import leave_server
 from bench.serve_fuzz import Outcome, Report, fuzz_bytes, fuzz_schema, make, split_answers
 from bench.server import Server
 
@@ -33,6 +34,12 @@ def test_requests_made_from_the_schema(server, tmp_path):
     statuses = fuzz_schema(server, report, 300)
     assert not report.failures
     assert len(statuses) > 10
+
+
+def test_clients_that_leave_at_any_byte(tmp_path):
+    folder = tmp_path / "left"
+    folder.mkdir()
+    assert leave_server(folder, times=250, seed=1) == []
 
 
 def test_answers_are_told_apart():
