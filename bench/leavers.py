@@ -45,6 +45,7 @@ HANG = 10.0  # seconds for an answer, or for a close after the client said that 
 SETTLING = 30.0  # seconds until a server must have let go of all that it held for clients that left
 THREADS, BURST = 6, 10  # clients at once, and visits of one route before the next one
 LONGEST_PAUSE = 0.02  # seconds before a client leaves
+READERS = 2  # threads of the server that open the log for a request
 MOST_SHOWN = 20  # failures
 RESET = struct.pack("ii", 1, 0)  # SO_LINGER: closing drops what is unsent and resets the connection
 WAYS = ("close", "reset", "half-close")
@@ -318,9 +319,19 @@ class Held(NamedTuple):
 
     def more_than(self, before: Held) -> str:
         """Return what it has more than before, in words; nothing if it has not."""
-        files = [f"{number} of {name}" for name, number in (self.files - before.files).items()]
+        more = self.files - before.files
+        files = [f"{number} of {name}" for name, number in more.items() if number > _kept_by_sqlite(name)]
         threads = [f"{self.threads - before.threads} threads"] if self.threads > before.threads else []
         return ", ".join(files + threads)
+
+
+def _kept_by_sqlite(name: str) -> int:
+    """Return how many files of this name SQLite may keep for later connections.
+
+    Closing a file drops all locks that the process has on it, so SQLite keeps it until no connection has one. There are
+    as many as were open at once: one for each thread that reads.
+    """
+    return READERS if name.endswith(".sqlite") else 0
 
 
 def held_by(process: int) -> Held:
