@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test lint bench reproduce seeds fuzz kill fuzz-server kill-server kill-cluster figures docs notebooks clean
+.PHONY: demo test lint bench reproduce seeds fuzz kill fuzz-server limits-server kill-server kill-cluster figures docs notebooks clean
 
 demo: .venv/plot
 	$(BIN)/python examples/demo.py
@@ -34,6 +34,9 @@ kill: .venv/test
 
 fuzz-server: .venv/test
 	$(BIN)/python -m bench.serve_fuzz $(ARGS)
+
+limits-server: .venv/test
+	$(BIN)/python -m bench.serve_limits $(ARGS)
 
 kill-server: .venv/test
 	$(BIN)/python -m bench.serve_kill $(ARGS)
