@@ -152,12 +152,15 @@ class Target:
             thread.join()
 
 
+Run = Callable[[Target], None]
+
+
 class Attack(NamedTuple):
     """An attack, and what may be used while it is made."""
 
     name: str
     words: str
-    run: Callable[[Target], None]
+    run: Run
     models: int  # that it may fill with what it sends
     disk: int  # MiB that the folder may take
     scope: str | None  # of the token that all clients have, if there are tokens
