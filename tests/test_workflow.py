@@ -374,6 +374,20 @@ def test_rows_of_weight_zero_are_not_there(tmp_path):
         assert np.array_equal(one.learner.coef_, other.learner.coef_)
 
 
+def test_a_file_that_changes_between_two_passes_is_noticed(tmp_path):
+    path = tmp_path / "rows.svm"
+    path.write_text("1 1:1\n2 2:1\n" * 60)
+    seen = []
+
+    def change(step):
+        if not seen:
+            path.write_text("2 1:1\n1 2:1\n" * 60)
+        seen.append(step)
+
+    with pytest.raises(errors.InvalidData, match=r"rows\.svm: the content has changed since the pass before; begin again"):
+        train(str(path), reading_for([str(path)]), None, Options(passes=3, stream=True), change)
+
+
 def test_a_label_that_comes_after_an_interrupt_begins_again_too(tmp_path, small_blocks):
     path = tmp_path / "rows.svm"
     path.write_text("1 1:1\n2 2:1\n" * 60 + "3 3:1\n" * 20)

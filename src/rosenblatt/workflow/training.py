@@ -182,6 +182,7 @@ class StreamedRows:
     def __init__(self, reading: Reading, paths: Sequence[str], rows: int | None, on_error: str):
         self.reading, self.paths, self.rows, self.on_error = reading, paths, rows, on_error
         self.skipped, self.digest, self.digested = 0, "", 0
+        self._whole: tuple[str, int] | None = None  # digest and bytes of the last pass that read all
 
     def steps(self, number: int, start: int) -> Generator[tuple[Chunk, int]]:
         """Yield rows as `LoadedRows.steps` does."""
@@ -199,6 +200,16 @@ class StreamedRows:
             if batches.bytes_read >= self.digested:
                 self.digest, self.digested = batches.digest(), batches.bytes_read
         self.rows = at
+        self._check_unchanged()
+
+    def _check_unchanged(self) -> None:
+        """Raise an error if the files, all of which were read, are not those of the pass before."""
+        if self._whole not in (None, (self.digest, self.digested)):
+            raise InvalidData(
+                f"{', '.join(self.paths)}: the content has changed since the pass before",
+                hint="begin again, and leave files as they are while they are learned",
+            )
+        self._whole = self.digest, self.digested
 
 
 def fingerprint(files: Sequence[str], size: int) -> str:
