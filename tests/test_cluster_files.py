@@ -172,6 +172,32 @@ def test_what_files_cannot_do_is_said(client, data, tmp_path):
         cluster.train(str(packed), reading_for([str(packed)]), Perceptron(), client=client, shards=2)
 
 
+def test_a_folder_among_the_shards_is_named(client, data, tmp_path):
+    (tmp_path / "part-9.svm").mkdir()
+    with pytest.raises(IsADirectoryError, match=r"the folder '.*part-9\.svm' matches the pattern"):
+        cluster.train(str(tmp_path / "part-*.svm"), reading_for(data), Perceptron(), client=client)
+
+
+@pytest.mark.parametrize(
+    ("change", "error", "words"),
+    [
+        (lambda path: path.write_bytes(path.read_bytes().replace(b":1", b":7")), errors.InvalidData, "has changed"),
+        (lambda path: path.write_bytes(path.read_bytes()[:-100]), errors.InvalidData, "has changed"),
+        (Path.unlink, FileNotFoundError, "No such file"),
+    ],
+)
+def test_a_file_that_changes_while_it_is_streamed_is_named(client, data, change, error, words):
+    """After the first shard has learned; also where bad rows are skipped, for it is none."""
+    waiting = [Path(data[1])]
+    options = Options(passes=3, stream=True, on_error="skip")
+    with pytest.raises(error, match=words) as raised:
+        cluster.train(
+            data, reading_for(data), Perceptron(), options, client=client, shards=3,
+            watch=lambda progress: change(waiting.pop()) if waiting else None,
+        )  # fmt: skip
+    assert data[1] in str(raised.value)
+
+
 def test_a_stream_resumes_from_its_checkpoint(client, data, tmp_path):
     place = tmp_path / "run.checkpoint"
     whole = cluster.train(data, reading_for(data), Perceptron(), Options(passes=4, stream=True), client=client, shards=3)

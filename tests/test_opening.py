@@ -154,6 +154,12 @@ def test_paths_are_found(tmp_path, monkeypatch):
             paths([wrong])
     with pytest.raises(FileNotFoundError, match="no file was given"):
         paths([])
+    (tmp_path / "c2.csv").mkdir()
+    (tmp_path / "inner" / "d.txt").write_text("x")
+    with pytest.raises(IsADirectoryError, match=r"the folder 'c2\.csv' matches the pattern 'c\*\.csv'"):
+        paths(["c*.csv"])
+    assert paths(["inner/**"]) == ["inner/d.txt"]
+    assert paths(["**/*.txt"]) == ["a.txt", "b.txt", "inner/d.txt"]
     with pytest.raises(ValueError, match="once"):
         paths(["-", "a.txt", "-"])
     os.mkfifo("pipe")

@@ -416,8 +416,8 @@ def test_errors_in_pieces_of_sentences_name_their_line(tmp_path):
     packed = tmp_path / "a.conllu.gz"
     packed.write_bytes(gzip.compress(path.read_bytes()))
     assert cut_sentences([str(packed), str(path)], 10**6) == [
-        FilePiece(str(packed), 0, packed.stat().st_size, 1),
-        FilePiece(str(path), 0, path.stat().st_size, 1),
+        FilePiece(str(packed), 0, packed.stat().st_size, 1, opening.version_of(packed)),
+        FilePiece(str(path), 0, path.stat().st_size, 1, opening.version_of(path)),
     ]
     os.mkfifo(tmp_path / "pipe")
     with pytest.raises(InvalidData, match="read only once"):
@@ -428,7 +428,8 @@ def test_errors_in_pieces_of_sentences_name_their_line(tmp_path):
 def test_a_compressed_file_is_one_piece(pack, tmp_path):
     path = tmp_path / "a.svm"
     path.write_bytes(pack(b"1 1:1\n-1 1:2\n" * 50))
-    assert cut_files(str(path), Svmlight(), 10) == [FilePiece(str(path), 0, path.stat().st_size)]
+    whole = FilePiece(str(path), 0, path.stat().st_size, version=opening.version_of(path))
+    assert cut_files(str(path), Svmlight(), 10) == [whole]
     check_cut(Svmlight(text=False), [str(path)], 10)
     named = tmp_path / "plain.svm.gz"
     named.write_bytes(b"1 1:1\n" * 9)
@@ -453,13 +454,57 @@ def test_what_cannot_be_cut_is_refused(tmp_path):
 def test_a_file_that_became_shorter_is_an_error(tmp_path):
     path = tmp_path / "a.svm"
     path.write_text("1 1:1\n" * 10)
-    pieces = cut_files(str(path), Svmlight(), 30)
-    path.write_text("1 1:1\n" * 7)
-    with pytest.raises(
-        SvmlightError, match="18 bytes are missing at its end; has the file changed since it was cut"
-    ) as raised:
-        list(Svmlight().batches(pieces[1:]))
-    assert (raised.value.path, raised.value.line) == (str(path), 8)
+    pieces = [piece._replace(version=None) for piece in cut_files(str(path), Svmlight(), 30)]
+    missing = "bytes are missing at its end; has the file changed since it was cut"
+    for lines, found in ((7, ("18 " + missing, 8)), (5, ("30 " + missing, None)), (0, ("30 " + missing, None))):
+        path.write_text("1 1:1\n" * lines)
+        with pytest.raises(FormatError, match=found[0]) as raised:
+            list(Svmlight().batches(pieces[1:]))
+        assert (raised.value.path, raised.value.line) == (str(path), found[1])
+
+
+def rewrite(path):
+    """As many bytes, other ones."""
+    path.write_bytes(path.read_bytes().replace(b"1", b"2"))
+
+
+def replace(path):
+    """Another file of this name, with as many bytes."""
+    other = path.with_suffix(".new")
+    other.write_bytes(path.read_bytes().replace(b"1", b"2"))
+    other.rename(path)
+
+
+@pytest.mark.parametrize("change", [rewrite, replace, lambda path: path.write_bytes(path.read_bytes() * 2)])
+@pytest.mark.parametrize("name", ["a.svm", "a.parquet"])
+def test_a_file_that_has_changed_since_it_was_cut_is_not_read(name, change, tmp_path):
+    path = tmp_path / name
+    if name == "a.svm":
+        path.write_text("1 1:1\n-1 1:1\n" * 10)
+        reading = Svmlight()
+    else:
+        pa.parquet.write_table(pa.table({"y": ["1", "2"] * 10, "n": [1.0] * 20}), path, row_group_size=5)
+        reading = reading_for([str(path)], target="y")
+    pieces = cut_files(str(path), reading, 30)
+    assert sum(batch.rows for batch in reading.batches(pieces)) == 20
+    os.utime(path, ns=(0, path.stat().st_mtime_ns))  # when it was read does not matter
+    assert sum(batch.rows for batch in reading.batches(pieces[:1])) > 0
+    change(path)
+    for some, on_error in ((pieces, "error"), (pieces[1:2], "error"), (pieces[-1:], "skip")):
+        with pytest.raises(InvalidData, match="the file has changed since it was cut into pieces; begin again") as raised:
+            list(reading.batches(some, on_error=on_error))
+        assert raised.value.path == str(path)
+
+
+def test_a_file_that_changes_while_a_piece_is_read_is_noticed_at_its_end(tmp_path):
+    path = tmp_path / "a.svm"
+    path.write_text("1 1:1\n" * 10)
+    piece = cut_files(str(path), Svmlight(), 30)[0]
+    with opening.open_binary(piece) as file:
+        assert file.read(piece.end - 1) == b"1 1:1\n" * 4 + b"1 1:1"
+        rewrite(path)
+        with pytest.raises(InvalidData, match="the file has changed"):
+            file.read(1)
 
 
 def test_a_piece_is_read_without_what_is_around_it(tmp_path):
@@ -480,10 +525,11 @@ def test_neighbours_are_joined_and_paths_stay(tmp_path):
     path = tmp_path / "a.svm"
     path.write_text("1 1:1\n" * 10)
     pieces = cut_files(str(path), Svmlight(), 12)
-    assert files_or_pieces(pieces) == [FilePiece(str(path), 0, 60)]
+    version = opening.version_of(path)
+    assert files_or_pieces(pieces) == [FilePiece(str(path), 0, 60, version=version)]
     assert files_or_pieces([pieces[0], pieces[2], pieces[3], str(path)]) == [
         pieces[0],
-        FilePiece(str(path), pieces[2].begin, pieces[3].end),
+        FilePiece(str(path), pieces[2].begin, pieces[3].end, version=version),
         str(path),
     ]
     assert files_or_pieces(pieces[1]) == [pieces[1]]

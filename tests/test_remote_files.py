@@ -161,6 +161,22 @@ def test_folders_and_patterns_of_urls(folder):
     assert not opening.rereadable([base])
 
 
+def test_a_folder_that_matches_a_pattern_of_urls_is_named(memory):
+    fsspec.filesystem("memory").pipe("/folder/b.svm/part", b"1 1:1\n")
+    with pytest.raises(IsADirectoryError, match=r"the folder 'memory:///?folder/b\.svm' matches the pattern"):
+        opening.paths(f"{memory}/*.svm")
+
+
+def test_a_file_behind_a_url_that_has_changed_is_not_read(memory):
+    url = f"{memory}/a.svm"
+    pieces = cut_files(url, Svmlight(), 60)
+    assert sum(batch.rows for batch in Svmlight().batches(pieces)) == 40
+    fsspec.filesystem("memory").pipe("/folder/a.svm", CONTENTS["a.svm"].replace(b"50", b"40"))
+    with pytest.raises(InvalidData, match="the file has changed since it was cut") as raised:
+        list(Svmlight().batches(pieces[2:]))
+    assert raised.value.path == url
+
+
 def test_sentences_behind_a_url(memory):
     system = fsspec.filesystem("memory")
     system.pipe("/folder/a.conllu", (WORD * 30).encode())

@@ -58,6 +58,8 @@ class FilePiece(NamedTuple):
         the row groups and the record batches that begin there.
     line : int, optional
         The number of its first line, from 1; without it the lines before are counted when an error names a line.
+    version : str, optional
+        What `version_of` said of the file when it was cut; a file of which it says something else is not read.
 
     Examples
     --------
@@ -75,6 +77,7 @@ class FilePiece(NamedTuple):
     begin: int
     end: int
     line: int | None = None
+    version: str | None = None
 
 
 Source = str | os.PathLike[str] | FilePiece | IO[bytes]
@@ -96,8 +99,8 @@ def paths(patterns: Paths) -> list[str]:
     Parameters
     ----------
     patterns : str, path, or iterable of these
-        A folder gives its files sorted, without hidden ones; a name that is not a file gives what matches it as a pattern,
-        sorted; "-" is standard input and may occur once.
+        A folder gives its files sorted, without hidden ones; a name that is not a file gives the files that match it as a
+        pattern, sorted; "-" is standard input and may occur once.
 
     Returns
     -------
@@ -108,6 +111,8 @@ def paths(patterns: Paths) -> list[str]:
     ------
     FileNotFoundError
         If there is no such file, or none at all.
+    IsADirectoryError
+        If a folder matches a pattern; one that ends with ``**`` is meant to match folders, and gives the files in them.
     """
     found: list[str] = []
     for pattern in [patterns] if isinstance(patterns, str | os.PathLike) else patterns:
@@ -154,7 +159,12 @@ def _files(path: str) -> list[str]:
     if os.path.lexists(path):
         return [path]
     if glob.has_magic(path):
-        names = sorted(name for name in glob.glob(path, recursive=True) if not os.path.isdir(name))
+        names = []
+        for name in sorted(glob.glob(path, recursive=True)):
+            if not os.path.isdir(name):
+                names.append(name)
+            elif os.path.basename(path) != "**":
+                raise remote.matching_folder(path, name)
         if not names:
             raise FileNotFoundError(f"no file matches the pattern {path!r}; check it from the folder {os.getcwd()!r}")
         return names
@@ -198,6 +208,45 @@ def size_of_file(path: str) -> int:
     if size is None:
         raise OSError(f"the size of {path!r} is unknown, as its server does not tell it; copy the file first")
     return size
+
+
+def version_of(path: str) -> str:
+    """Return a text that becomes another one when a file changes: its size, and the time of its last change.
+
+    Parameters
+    ----------
+    path : str
+        A local path or a URL of fsspec.
+
+    Returns
+    -------
+    str
+    """
+    if remote.is_url(path):
+        return remote.version_of_url(path)
+    found = os.stat(path)
+    return f"{found.st_size} {found.st_mtime_ns}"
+
+
+def check_version(piece: FilePiece) -> None:
+    """Raise an error if a file is not the one that a piece was cut from any more.
+
+    Parameters
+    ----------
+    piece : FilePiece
+        The piece; one without a version may be of any.
+
+    Raises
+    ------
+    InvalidData
+        If the file has changed.
+    """
+    if piece.version is not None and version_of(piece.path) != piece.version:
+        raise InvalidData(
+            "the file has changed since it was cut into pieces",
+            path=piece.path,
+            hint="begin again, and leave files as they are while they are learned",
+        )
 
 
 class Input(io.BufferedIOBase):
@@ -248,7 +297,10 @@ class Input(io.BufferedIOBase):
     ):
         self.name, self.live, self.paused = name_of(source), live, False
         self.max_line = MAX_LINE.get() if max_line is None else max_line
-        self._raw = _Raw(source, digest, on_wait)
+        try:
+            self._raw = _Raw(source, digest, on_wait)
+        except EOFError as reason:
+            raise self._damage(str(reason)) from reason
         self._failure: FormatError | None = None
         self.piece = source if isinstance(source, FilePiece) else None
         self.starts_file = self.piece is None or self.piece.begin == 0
@@ -381,8 +433,12 @@ class _Raw(io.RawIOBase):
         self._ended = False
         self._ahead = memoryview(b"")
         head = b""
-        while not file.isatty() and len(head) < HEAD and b"\n" not in head and (more := self._read_ahead()):
-            head += more  # no compressed file has a line end so early
+        try:
+            while not file.isatty() and len(head) < HEAD and b"\n" not in head and (more := self._read_ahead()):
+                head += more  # no compressed file has a line end so early
+        except EOFError:
+            self.close()
+            raise
         self.head = head[:HEAD]
         self._ahead = memoryview(head)
 
@@ -455,12 +511,13 @@ def open_binary(source: str | os.PathLike[str] | FilePiece) -> Any:
 
 
 class _ByteRange(io.RawIOBase):
-    """The bytes of a piece of a file, of which nothing else is read."""
+    """The bytes of a piece of a file, of which nothing else is read. The file is looked at before and after."""
 
     def __init__(self, piece: FilePiece):
+        check_version(piece)
+        self._piece, self._left = piece, piece.end - piece.begin
         self._file = open_binary(piece.path)
         self._file.seek(piece.begin)
-        self._left = piece.end - piece.begin
 
     def readable(self) -> bool:
         return True
@@ -471,6 +528,8 @@ class _ByteRange(io.RawIOBase):
         if not got and len(view):
             raise EOFError(f"{self._left:,} bytes are missing at its end; has the file changed since it was cut?")
         self._left -= got
+        if got and not self._left:
+            check_version(self._piece)
         return got
 
     def close(self) -> None:

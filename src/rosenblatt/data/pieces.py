@@ -122,5 +122,6 @@ def _pieces_of(path: str, record_ends: Callable[[str], list[int]]) -> Iterable[F
         raise InvalidData(
             "it cannot be cut into pieces: a pipe can be read only once, and by one process", path=name, hint="name a file"
         )
+    version = opening.version_of(path)  # as it was before it was looked into
     ends = [opening.size_of_file(path)] if opening.is_compressed(path) else record_ends(path)
-    return [FilePiece(path, begin, end) for begin, end in pairwise([0, *ends]) if begin < end]
+    return [FilePiece(path, begin, end, version=version) for begin, end in pairwise([0, *ends]) if begin < end]

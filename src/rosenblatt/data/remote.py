@@ -13,6 +13,7 @@ from rosenblatt.errors import InvalidParameter, MissingDependency, UnsupportedOp
 
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+(::|://)")  # two letters at least: C:// is a drive
 _PATTERN = re.compile(r"[*?[]")
+_TAGS = ("ETag", "etag", "mtime", "LastModified", "last_modified", "updated", "created")  # as protocols call them
 
 
 def is_url(path: object) -> bool:
@@ -33,6 +34,15 @@ def size_of_url(url: str) -> int | None:
     """Return the size of a file in bytes; None where its server does not tell it."""
     system, path = _locate(url)
     return system.info(path)["size"]
+
+
+def version_of_url(url: str) -> str:
+    """Return a text that becomes another one when a file changes, if its server says so: its size, and its tag or time."""
+    system, path = _locate(url)
+    system.invalidate_cache(path)
+    facts = system.info(path)
+    tag = next((facts[name] for name in _TAGS if facts.get(name) is not None), "")
+    return f"{facts.get('size')} {tag}"
 
 
 def is_file_url(url: str) -> bool:
@@ -58,13 +68,23 @@ def urls_of(pattern: str) -> list[str]:
         names = [entry["name"] for entry in entries if entry["type"] == "file" and not _hidden(entry["name"])]
         nothing = f"there are no files in the folder {pattern!r}; name one that has some, or a pattern"
     elif _PATTERN.search(pattern):
-        names = [name for name, entry in system.glob(path, detail=True).items() if entry["type"] == "file"]
+        entries = system.glob(path, detail=True)
+        folders = sorted(name for name, entry in entries.items() if entry["type"] == "directory")
+        if folders and not pattern.endswith("/**"):
+            raise matching_folder(pattern, system.unstrip_protocol(folders[0]))
+        names = [name for name, entry in entries.items() if entry["type"] == "file"]
         nothing = f"no file matches the pattern {pattern!r}"
     else:
         names, nothing = [], f"there is no file {pattern!r}"
     if not names:
         raise FileNotFoundError(nothing)
     return sorted(system.unstrip_protocol(name) for name in names)
+
+
+def matching_folder(pattern: str, folder: str) -> IsADirectoryError:
+    """Return the error of a pattern that a folder matches."""
+    problem = f"the folder {folder!r} matches the pattern {pattern!r}, and a pattern stands for files"
+    return IsADirectoryError(f"{problem}; name the files in it, or a pattern that it does not match")
 
 
 def _hidden(name: str) -> bool:

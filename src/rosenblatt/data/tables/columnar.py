@@ -18,7 +18,7 @@ import pyarrow as pa
 from pyarrow import ipc
 from pyarrow.parquet import ParquetFile
 
-from rosenblatt.data.opening import FilePiece, Input, open_binary, size_of_file
+from rosenblatt.data.opening import FilePiece, Input, check_version, open_binary, size_of_file
 from rosenblatt.data.remote import is_url
 from rosenblatt.data.tables.sources import Form, Piece, Source, TableError, not_utf8
 
@@ -160,6 +160,8 @@ class Parquet(Columnar):
         for batch in self._file.iter_batches(batch_size=count, row_groups=groups):
             self.stream.read(int(share * batch.num_rows))  # which says how far it is
             yield batch
+        if piece is not None:
+            check_version(piece)
 
 
 def _first_page(column: Any) -> int:
