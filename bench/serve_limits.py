@@ -36,6 +36,7 @@ from rosenblatt.serve.limits import Limits
 
 MIB = 1 << 20
 MODEL_MEMORY = 64  # MiB
+CLASSES_MEMORY = 512  # MiB, where a model is to have 2,000 classes
 SMALL_DISK, LARGE_DISK = 60, 4000  # MiB
 UNDER_WAY = 2 * Limits().queued_bytes // MIB
 FACTOR = 1.3
@@ -164,19 +165,20 @@ class Attack(NamedTuple):
     models: int  # that it may fill with what it sends
     disk: int  # MiB that the folder may take
     scope: str | None  # of the token that all clients have, if there are tokens
+    memory: int  # MiB that a model may take
 
 
 ATTACKS: list[Attack] = []
 
 
 def attack(
-    models: int = 1, disk: int = LARGE_DISK, scope: str | None = None
-) -> Callable[[Callable[[Target], None]], Callable[[Target], None]]:
+    models: int = 1, disk: int = LARGE_DISK, scope: str | None = None, memory: int = MODEL_MEMORY
+) -> Callable[[Run], Run]:
     """Note a function as an attack."""
 
-    def note(function: Callable[[Target], None]) -> Callable[[Target], None]:
+    def note(function: Run) -> Run:
         words = (function.__doc__ or "").rstrip(".")
-        ATTACKS.append(Attack(function.__name__, words, function, models, disk, scope))
+        ATTACKS.append(Attack(function.__name__, words, function, models, disk, scope, memory))
         return function
 
     return note
@@ -195,14 +197,17 @@ def long_names(target: Target) -> None:
 
 @attack()
 def one_commit(target: Target) -> None:
-    """Labels times names: many requests at once, each of which would fit alone."""
+    """Labels times names: forty parts of a request of JSON lines, and forty requests, each of which would fit alone."""
+
+    def part(number: int) -> list[dict[str, Any]]:
+        names = dict.fromkeys((f"{number}-{place}" for place in range(8000)), 1)
+        labels = [{"x": {"a": 1}, "y": f"{number}-{label}"} for label in range(200)]
+        return [{"x": names, "y": "p"}, *labels, *[{"x": {"a": 1}, "y": "p"}] * 799]
+
     target.create()
-    names = [[f"{request}-{place}" for place in range(1500)] for request in range(80)]
-    target.together(
-        (learn([{"x": dict.fromkeys(some, 1), "y": f"{request}-{label}"} for label in range(8)])
-         for request, some in enumerate(names)),
-        clients=80,
-    )  # fmt: skip
+    lines = b"".join(json.dumps(example).encode() + b"\n" for number in range(40) for example in part(number))
+    target.send(Request("POST", f"/models/{TARGET}/learn", lines, JSON_LINES))
+    target.together([learn(part(number)) for number in range(40, 80)], clients=40)
 
 
 @attack()
@@ -283,7 +288,7 @@ def _many_classes(target: Target, classes: int) -> None:
     target.must(learn([{"x": {"a": 1, "b": 1}, "y": f"label-{place}"} for place in range(classes)]))
 
 
-@attack()
+@attack(memory=CLASSES_MEMORY)
 def many_scores(target: Target) -> None:
     """1.4 MB of lines to predict, with the scores of 2,000 classes each."""
     _many_classes(target, 2000)
@@ -291,7 +296,7 @@ def many_scores(target: Target) -> None:
         target.send(Request("POST", f"/models/{TARGET}/predict", b'{"x":{"a":1}}\n' * 100_000, JSON_LINES))
 
 
-@attack()
+@attack(memory=CLASSES_MEMORY)
 def many_scores_together(target: Target) -> None:
     """16 clients at once ask for 500 × 2,000 scores, 37 MB of JSON each."""
     _many_classes(target, 2000)
@@ -599,7 +604,7 @@ def perform(attack: Attack, place: Path) -> Result:
     """Make an attack on a server of its own; return what came of it."""
     folder = place / attack.name
     folder.mkdir()
-    options = ("--max-model-memory", str(MODEL_MEMORY), "--max-disk", str(attack.disk), "--min-free-disk", "0")
+    options = ("--max-model-memory", str(attack.memory), "--max-disk", str(attack.disk), "--min-free-disk", "0")
     with Server(folder, *options).start() as server:
         target = Target(server)
         target.create(STEADY)
@@ -622,7 +627,7 @@ def perform(attack: Attack, place: Path) -> Result:
 
         # What has to be true.
         problems = target.problems[:5]
-        limit = attack.models * MODEL_MEMORY + UNDER_WAY
+        limit = attack.models * attack.memory + UNDER_WAY
         assert server.process is not None
         kept = 0
         if watch.killed:
@@ -665,8 +670,8 @@ def main() -> int:
         results.append(perform(one, place))
         statuses = ", ".join(f"{n:,} × {status or 'no answer'}" for status, n in sorted(results[-1].statuses.items()))
         print(f"    {time.monotonic() - began:.0f} s; {statuses}", *results[-1].problems, sep="\n    ", flush=True)
-    print(f"\nMiB; memory is above that of the idle server; its limit is {MODEL_MEMORY} for each model attacked and "
-          f"{UNDER_WAY} for requests and answers\n{HEAD}")  # fmt: skip
+    print(f"\nMiB; memory is above that of the idle server; its limit is {MODEL_MEMORY} for each model attacked "
+          f"({CLASSES_MEMORY} for those with many scores) and {UNDER_WAY} for requests and answers\n{HEAD}")  # fmt: skip
     for result in results:
         print(*result.rows, sep="\n")
     return 1 if any(result.problems for result in results) else 0
