@@ -201,8 +201,8 @@ def one_commit(target: Target) -> None:
 
     def part(number: int) -> list[dict[str, Any]]:
         names = dict.fromkeys((f"{number}-{place}" for place in range(8000)), 1)
-        labels = [{"x": {"a": 1}, "y": f"{number}-{label}"} for label in range(200)]
-        return [{"x": names, "y": "p"}, *labels, *[{"x": {"a": 1}, "y": "p"}] * 799]
+        labels = [{"x": {"a": 1}, "y": f"{number}-{label}"} for label in range(120)]
+        return [{"x": names, "y": "p"}, *labels, *[{"x": {"a": 1}, "y": "p"}] * 879]
 
     target.create()
     lines = b"".join(json.dumps(example).encode() + b"\n" for number in range(40) for example in part(number))
