@@ -13,6 +13,7 @@ from xxhash import xxh64
 
 from rosenblatt.errors import DamagedLog, RosenblattError
 from rosenblatt.modelfile import container
+from rosenblatt.serve.archive import replay_archives
 from rosenblatt.serve.folder import LOG, FolderLock, check_files, require_log
 from rosenblatt.serve.log import LogReader, ModelRecord, SnapshotRecord
 from rosenblatt.serve.snapshots import States
@@ -82,10 +83,12 @@ def _replay(folder: Path, read: LogReader, record: ModelRecord) -> tuple[State, 
     problems: list[str] = []
     for _ in read.entries(record.id):  # also those that the model was set back over
         pass
-    state: State | None = None
+    state = states.base(record.id)
+    problems += _check_archives(folder, read, record, state)
+    known = [] if state is None else [state.seq]
     left = set(snapshots)
-    for part in lineage(read.last(record.id)[0], read.set_backs(record.id)).ranges:
-        for entry in read.entries(record.id, part[0], part[-1]):
+    for part in lineage(read.last(record.id)[0], read.set_backs(record.id), known).ranges:
+        for entry in read.entries(record.id, part[0], part[-1]) if part else ():
             state = create(entry) if state is None else apply(state, entry)[0]
             if entry.seq in left:
                 left.remove(entry.seq)
@@ -94,6 +97,21 @@ def _replay(folder: Path, read: LogReader, record: ModelRecord) -> tuple[State, 
     for seq in left:
         problems += _compare(states, states.at(record.id, seq), snapshots[seq])
     return state, len(snapshots), [f"model {record.name}: {problem}" for problem in problems]
+
+
+def _check_archives(folder: Path, read: LogReader, record: ModelRecord, base: State | None) -> list[str]:
+    """Return what is wrong with the archives of a model that are in the folder; others may be kept elsewhere."""
+    if base is None:
+        return []
+    try:
+        replayed = replay_archives(folder, read.archives(record.id))
+    except DamagedLog as error:
+        return [str(error)]
+    if replayed is None:
+        return []
+    same = digest_of(replayed) == digest_of(base)
+    same = same and json.dumps(replayed.history.to_json()) == json.dumps(base.history.to_json())
+    return [] if same else [f"replaying the archives up to entry {base.seq} gives another model, or another history"]
 
 
 def _compare(states: States, state: State, snapshot: SnapshotRecord) -> list[str]:

@@ -15,6 +15,7 @@ import math
 import os
 import uuid
 from collections.abc import Hashable, Iterable, Mapping, Sequence
+from datetime import date
 from http.client import HTTPResponse, IncompleteRead
 from typing import IO, Any, NamedTuple
 from urllib.parse import quote, urlencode
@@ -692,6 +693,37 @@ class RemoteModel(RemoteState):
         body = json.dumps({"to": int(to)}).encode()
         return _json(self._connection.send(Request("POST", f"{self._path}/set-back", body, once=True)))["seq"]
 
+    def archive(self, to: int | None = None, before: str | date | None = None) -> dict[str, Any]:
+        """Archive the older entries of the log: they leave it for a compressed file in the folder of the server.
+
+        States before the last of them cannot be asked for any more, and requests whose entries were archived must not be
+        sent again.
+
+        Parameters
+        ----------
+        to : int, optional
+            The last entry to archive.
+        before : str or date, optional
+            Archive what was learned before this date, or date and time; UTC where it has no zone.
+
+        Returns
+        -------
+        archive : dict
+            "first" and "last", the entries; "file", its name in the folder "archive"; "bytes" and "digest" of its lines.
+
+        Raises
+        ------
+        InvalidParameter
+            Not exactly one of the two is given, or there is no such entry; the newest entry stays.
+        Conflict
+            A later entry sets the model back to a state that would be archived.
+        """
+        if (to is None) == (before is None):
+            raise InvalidParameter("to", to, "an entry, or before= a date, but not both")
+        wanted = {"to": int(to)} if to is not None else {"before": str(before)}
+        body = json.dumps(wanted).encode()
+        return _json(self._connection.send(Request("POST", f"{self._path}/archive", body, once=True, seconds=_LONG)))
+
     def history(self, labels: bool = False) -> dict[str, Any]:
         """Return how many examples the model predicted wrongly before it learned them, window by window, and the last ones.
 
@@ -708,15 +740,22 @@ class RemoteModel(RemoteState):
         """
         return self._get("/history", **({"labels": "true"} if labels else {}))
 
-    def export_log(self, path: str | os.PathLike[str]) -> None:
+    def export_log(self, path: str | os.PathLike[str], first: int = 1) -> None:
         """Download the log, from which `rosenblatt.serve.replay` and `Client.import_log` make the model again.
 
         Parameters
         ----------
         path : path
             Where to write JSON lines, an entry a line; they are compressed by the suffix (".gz", ".zst").
+        first : int, default=1
+            The first entry; where entries were archived, the one after the last of them.
+
+        Raises
+        ------
+        UnknownEntry
+            The first entry was archived.
         """
-        self._download("/log", path)
+        self._download(f"/log?from={int(first)}", path)
 
     # Steps
 

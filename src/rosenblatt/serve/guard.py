@@ -89,6 +89,7 @@ RULES: Rules = {
     "/models/{name}/history": {"GET": _PREDICT},
     "/models/{name}/weights": {"GET": _PREDICT},
     "/models/{name}/set-back": {"POST": _ADMINISTER},
+    "/models/{name}/archive": {"POST": _ADMINISTER},
     "/models/{name}/file": {"GET": _ADMINISTER},
     "/models/{name}/log": {"GET": _ADMINISTER, "POST": Rule("administer", {NDJSON: "import_bytes"})},
 }

@@ -10,8 +10,9 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from rosenblatt.errors import Conflict, InvalidParameter, LimitExceeded, RosenblattError
+from rosenblatt.serve.archive import check_archivable
 from rosenblatt.serve.learners import Specification
-from rosenblatt.serve.log import LoggedAnswer, LogReader, SnapshotRecord, first_chain
+from rosenblatt.serve.log import ArchiveRecord, BaseRecord, LoggedAnswer, LogReader, SnapshotRecord, first_chain
 from rosenblatt.serve.served_model import ServedModel
 from rosenblatt.serve.snapshots import remove_files, superfluous
 from rosenblatt.serve.state import LEARN, SET_BACK, Entry, Example, State
@@ -328,6 +329,46 @@ class SetBackJob(ModelJob):
         return self._seq
 
 
+class ArchiveJob(ModelJob):
+    """Note that entries were archived.
+
+    Parameters
+    ----------
+    model : ServedModel
+        The model.
+    archive : ArchiveRecord
+        The file that has them.
+    base : BaseRecord
+        What stands for them in the log.
+    """
+
+    def __init__(self, model: ServedModel, archive: ArchiveRecord, base: BaseRecord):
+        super().__init__()
+        self.model, self.archive, self.base = model, archive, base
+        self._removed: list[SnapshotRecord] = []
+
+    @property
+    def room(self) -> int:
+        return len(self.base.content)
+
+    def write(self, writer: Writer) -> ServedModel | None:
+        writer.check_alive(self.model)
+        read, number = writer.log.read, self.model.record.id
+        if check_archivable(read, number, self.archive.last) != self.archive.first:
+            raise Conflict("entries of this model were archived meanwhile")
+        self._removed = [record for record in read.snapshots(number) if record.seq <= self.base.seq]
+        writer.log.add_archive(self.archive, self.base)
+        self.model.snapshots = tuple(seq for seq in self.model.snapshots if seq > self.base.seq)
+        return None
+
+    def apply(self, writer: Writer) -> object:
+        remove_files(writer.log.folder, self._removed)
+        self.model.archived = self.base.seq
+        self.model.log_bytes = writer.log.read.size(self.model.record.id, self.base.seq)
+        writer.purging = True
+        return None
+
+
 class SnapshotJob(ModelJob):
     """Note a snapshot whose file has been written.
 
@@ -347,6 +388,9 @@ class SnapshotJob(ModelJob):
 
     def write(self, writer: Writer) -> ServedModel | None:
         if writer.models.get(self.model.name) is not self.model:
+            self._removed = [self.record]
+            return None
+        if self.record.seq <= self.model.archived:
             self._removed = [self.record]
             return None
         known = writer.log.read.snapshots(self.model.record.id)

@@ -11,6 +11,8 @@ a checksum that includes that of the entry before, so that no entry can change, 
     outcomes    what an entry did, to answer a request that is sent again; derived from the log
     labelled    predictions that have got their label
     snapshots   at which entries there are model files, with the history up to there
+    bases       what stands for entries that were archived: the model after them, and the chain of the last
+    archives    the files that have them
 """
 
 from __future__ import annotations
@@ -28,7 +30,7 @@ from typing import Any, NamedTuple, Self
 from pydantic_core import to_json
 from xxhash import xxh3_128_digest
 
-from rosenblatt.errors import DamagedLog, OutputError, UnknownModel
+from rosenblatt.errors import DamagedLog, OutputError, UnknownEntry, UnknownModel
 from rosenblatt.serve.folder import (
     ACKNOWLEDGED,
     LOG,
@@ -68,6 +70,17 @@ CREATE TABLE snapshots (
 """
 
 
+# For models of which entries were archived; an older log gets these tables when it is written to.
+_ARCHIVE_TABLES = """
+CREATE TABLE IF NOT EXISTS bases (
+    model INTEGER PRIMARY KEY, seq INTEGER NOT NULL, time INTEGER NOT NULL, chain BLOB NOT NULL, created BLOB NOT NULL,
+    content BLOB NOT NULL, history TEXT NOT NULL, digest BLOB NOT NULL);
+CREATE TABLE IF NOT EXISTS archives (
+    model INTEGER, first INTEGER, last INTEGER NOT NULL, time INTEGER NOT NULL, file TEXT NOT NULL, digest TEXT NOT NULL,
+    bytes INTEGER NOT NULL, PRIMARY KEY (model, first)) WITHOUT ROWID;
+"""
+
+
 class ModelRecord(NamedTuple):
     """A model in the log."""
 
@@ -92,12 +105,52 @@ class SnapshotRecord(NamedTuple):
         return f"{self.model}-{self.seq:012d}.model"
 
 
+class BaseRecord(NamedTuple):
+    """What the log keeps of a model in place of entries that were archived."""
+
+    model: int
+    seq: int  # the last of them
+    time: int  # when they were archived
+    chain: bytes  # of the last of them
+    created: bytes  # the payload of the first entry
+    content: bytes  # the model file after the last; empty where nothing had been learned
+    history: str  # JSON
+    digest: bytes = b""  # of all this
+
+    def signed(self) -> BaseRecord:
+        """Return it with its digest."""
+        head = json.dumps([self.model, self.seq, self.time, self.history]).encode()
+        parts = [xxh3_128_digest(part) for part in (head, self.chain, self.created, self.content)]
+        return self._replace(digest=xxh3_128_digest(b"".join(parts)))
+
+
+class ArchiveRecord(NamedTuple):
+    """A file with entries that were archived."""
+
+    model: int
+    first: int
+    last: int
+    time: int
+    file: str  # its name
+    digest: str  # XXH64 of its lines
+    bytes: int  # of its lines
+
+
 class LoggedAnswer(NamedTuple):
     """The entry that a request with the same key made before."""
 
     seq: int
     digest: bytes | None  # of the request; None in an imported log
     outcome: str | None  # JSON
+
+
+def archived_error(archived: int, entry: int) -> UnknownEntry:
+    """Return the error that an entry was archived, with all up to another one."""
+    return UnknownEntry(
+        f"the entries 1 to {archived} of this model were archived, and with them what is needed for entry {entry}",
+        value=entry,
+        hint=f"the log begins with entry {archived + 1}",
+    )
 
 
 def now() -> int:
@@ -188,6 +241,7 @@ class Log:
             database = connect(self.path)
             database.execute("PRAGMA synchronous = FULL")
             database.execute(f"PRAGMA wal_autocheckpoint = {_PAGES_BEFORE_CHECKPOINT}")
+            database.executescript(f"BEGIN;{_ARCHIVE_TABLES}COMMIT;")
             commits = database.execute("SELECT value FROM meta WHERE name = 'commits'").fetchone()
         if commits is None:
             raise DamagedLog("it does not say how many commits it has", path=self.path, hint=RESTORE)
@@ -311,6 +365,12 @@ class Log:
         """Note that there is a snapshot, within a transaction."""
         self._database.execute("INSERT OR REPLACE INTO snapshots VALUES (?, ?, ?, ?, ?, ?)", snapshot)
 
+    def add_archive(self, archive: ArchiveRecord, base: BaseRecord) -> None:
+        """Note that entries were archived, within a transaction; `purge` removes them."""
+        self._database.execute("INSERT INTO archives VALUES (?, ?, ?, ?, ?, ?, ?)", archive)
+        self._database.execute("INSERT OR REPLACE INTO bases VALUES (?, ?, ?, ?, ?, ?, ?, ?)", base)
+        self._database.execute("DELETE FROM snapshots WHERE model = ? AND seq <= ?", (base.model, base.seq))
+
     def remove_snapshots(self, model: int, seqs: Iterable[int]) -> None:
         """Forget snapshots, within a transaction."""
         pairs = [(model, seq) for seq in seqs]
@@ -321,7 +381,7 @@ class Log:
         self._database.execute("UPDATE models SET name = ? || id WHERE id = ?", (DELETED, model))
 
     def purge(self, most: int = 1000) -> bool:
-        """Remove some of the entries of models that were deleted; return whether there may be more.
+        """Remove some of the entries that were archived, or whose models were deleted; return whether there may be more.
 
         Parameters
         ----------
@@ -334,14 +394,26 @@ class Log:
         """
         gone = self._database.execute("SELECT id FROM models WHERE name = ? || id LIMIT 1", (DELETED,)).fetchone()
         if gone is None:
-            return self._give_back_pages()
+            return self._purge_archived(most) or self._give_back_pages()
         with self.transaction() as database:
             rows = "SELECT entry FROM log WHERE model = ? LIMIT ?"
             removed = database.execute(f"DELETE FROM log WHERE entry IN ({rows})", (*gone, most)).rowcount
             if removed < most:
-                for table in ("outcomes", "labelled", "snapshots"):
+                for table in ("outcomes", "labelled", "snapshots", "archives", "bases"):
                     database.execute(f"DELETE FROM {table} WHERE model = ?", gone)
                 database.execute("DELETE FROM models WHERE id = ?", gone)
+        return True
+
+    def _purge_archived(self, most: int) -> bool:
+        """Remove some of the entries that were archived; return whether there were any."""
+        query = "SELECT entry FROM log JOIN bases USING (model) WHERE log.seq <= bases.seq LIMIT ?"
+        entries = self._database.execute(query, (most,)).fetchall()
+        if not entries:
+            return False
+        with self.transaction() as database:
+            database.executemany("DELETE FROM log WHERE entry = ?", entries)
+            for model, seq in database.execute("SELECT model, seq FROM bases").fetchall():
+                database.execute("DELETE FROM outcomes WHERE model = ? AND seq <= ?", (model, seq))
         return True
 
     def _give_back_pages(self, most: int = 4_000) -> bool:
@@ -448,10 +520,55 @@ class LogReader:
             return first_chain(found[0])
         row = self._one("SELECT chain FROM log WHERE model = ? AND seq = ?", model, seq)
         if row is None:
+            row = (
+                self._one("SELECT chain FROM bases WHERE model = ? AND seq = ?", model, seq)
+                if self.base_seq(model)
+                else None
+            )
+        if row is None:
             raise self._damage("the entry is missing", model, seq)
         return row[0]
 
-    def entries(self, model: int, first: int = 1, last: int | None = None) -> Iterator[Entry]:
+    def base_seq(self, model: int) -> int:
+        """Return the last entry of a model that was archived; 0 if none was."""
+        if self._one("SELECT 1 FROM sqlite_master WHERE name = 'bases'") is None:
+            return 0
+        found = self._one("SELECT seq FROM bases WHERE model = ?", model)
+        return 0 if found is None else found[0]
+
+    def base(self, model: int) -> BaseRecord | None:
+        """Return what the log keeps in place of the entries of a model that were archived; None if none were."""
+        if not self.base_seq(model):
+            return None
+        fields = self._one("SELECT * FROM bases WHERE model = ?", model)
+        try:
+            record = BaseRecord(*fields)
+            whole = record.signed() == record
+        except TypeError:
+            whole = False
+        if not whole:
+            raise self._damage("the state after its archived entries has changed", model)
+        return record
+
+    def archives(self, model: int) -> list[ArchiveRecord]:
+        """Return the archives of a model, the first one first."""
+        if not self.base_seq(model):
+            return []
+        with damage_named(self.path):
+            rows = self._database.execute("SELECT * FROM archives WHERE model = ? ORDER BY first", (model,)).fetchall()
+        return [ArchiveRecord(*row) for row in rows]
+
+    def created(self, model: int) -> bytes:
+        """Return the payload of the entry that created a model, also where it was archived."""
+        base = self.base(model)
+        return next(iter(self.entries(model, 1, 1))).payload if base is None else base.created
+
+    def last_before(self, model: int, time: int) -> int:
+        """Return the last entry of a model that was written before a time, in milliseconds since 1970; 0 if none was."""
+        found = self._one("SELECT max(seq) FROM log WHERE model = ? AND time < ?", model, time)
+        return found[0] or 0
+
+    def entries(self, model: int, first: int | None = None, last: int | None = None) -> Iterator[Entry]:
         """Yield entries of a model in order, each checked against its checksum.
 
         Parameters
@@ -459,7 +576,7 @@ class LogReader:
         model : int
             The number of the model.
         first, last : int
-            The first and the last seq; None: all that there are.
+            The first and the last seq; None: all that there are, after those that were archived.
 
         Yields
         ------
@@ -469,7 +586,13 @@ class LogReader:
         ------
         DamagedLog
             At an entry that is missing or has changed.
+        UnknownEntry
+            If the first was archived.
         """
+        archived = self.base_seq(model)
+        first = archived + 1 if first is None else first
+        if first <= archived:
+            raise archived_error(archived, first)
         with damage_named(self.path):
             chain = self.chain(model, first - 1)
             end = self.last(model)[0] if last is None else last
@@ -498,9 +621,9 @@ class LogReader:
 
     def set_backs(self, model: int) -> dict[int, int]:
         """Return the entries that set a model back, each with the entry whose state it is set back to."""
-        query = "SELECT seq FROM log WHERE model = ? AND kind = ?"
+        query = "SELECT seq FROM log WHERE model = ? AND kind = ? AND seq > ?"
         with damage_named(self.path):
-            seqs = [seq for (seq,) in self._database.execute(query, (model, SET_BACK))]
+            seqs = [seq for (seq,) in self._database.execute(query, (model, SET_BACK, self.base_seq(model)))]
         return {seq: set_back_target(next(self.entries(model, seq, seq))) for seq in seqs}
 
     def snapshots(self, model: int) -> list[SnapshotRecord]:

@@ -12,15 +12,17 @@ from pydantic_core import to_json
 
 from rosenblatt.errors import (
     Conflict,
+    InvalidData,
     InvalidParameter,
     UnknownLabel,
 )
 from rosenblatt.modelfile import container
 from rosenblatt.serve import shapes
+from rosenblatt.serve.archive import milliseconds_of
 from rosenblatt.serve.history import Window
 from rosenblatt.serve.jobs import CreateJob, DeleteJob, SetBackJob, model_exists
 from rosenblatt.serve.learners import Label, ServedLearner, label_text, make_learner
-from rosenblatt.serve.log import LogReader, now
+from rosenblatt.serve.log import LogReader, archived_error, now
 from rosenblatt.serve.routing import At, ModelName, make_router, route
 from rosenblatt.serve.service import Service, answer, body_type, describe, iso, large_answer, only, service_of, whole_number
 from rosenblatt.serve.spool import SpooledFile
@@ -185,6 +187,35 @@ async def set_back(request: Request, name: ModelName, body: shapes.SetBackReques
     return answer({"seq": await service.writer.do(SetBackJob(model, to, state)), "to": to})
 
 
+@route(router, "POST", "/models/{name}/archive", response_model=shapes.ArchiveAnswer, tags=["log"])
+async def archive_log(request: Request, name: ModelName, body: shapes.ArchiveRequest) -> Response:
+    """Archive the older entries of the log.
+
+    They are written to a compressed file in the folder of the server, and leave the log, which keeps the state after them.
+    An earlier state cannot be asked for any more, nor can a request be sent again whose entry was archived.
+    """
+    service = service_of(request)
+    model = service.find(request)
+    document = only(parse_json(await request.body()), ("to", "before"), 'send {"to": 100} or {"before": "2026-10-31"}')
+    if len(document) != 1:
+        raise InvalidData('the body must have "to", an entry, or "before", a date')
+    if "to" in document:
+        to = document["to"]
+        if type(to) is not int:
+            raise InvalidParameter("to", to, "the number of an entry")
+        archive = await service.archive(model, lambda read: to)
+    else:
+        time = milliseconds_of(document["before"])
+        archive = await service.archive(model, lambda read: last_archivable(read, model.record.id, time))
+    values = {"first": archive.first, "last": archive.last, "file": archive.file}
+    return answer({**values, "bytes": archive.bytes, "digest": archive.digest})
+
+
+def last_archivable(read: LogReader, model: int, time: int) -> int:
+    """Return the last entry of a model before a time; the newest one stays."""
+    return min(read.last_before(model, time), read.last(model)[0] - 1)
+
+
 @route(
     router, "GET", "/models/{name}/file", tags=["models"], response_class=Response,
     responses={200: {"content": {MODEL_FILE: {"schema": BINARY}}, "description": "The file."}},
@@ -237,6 +268,8 @@ async def export_log(
     service = service_of(request)
     model = service.find(request)
     begin, end = whole_number(request, "from", 1, 1) or 1, whole_number(request, "to", 1, model.published.seq)
+    if begin <= model.archived:
+        raise archived_error(model.archived, begin)
     end = min(end or model.published.seq, model.published.seq)
 
     async def lines() -> AsyncIterator[bytes]:

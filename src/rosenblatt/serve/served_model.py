@@ -50,6 +50,7 @@ class ServedModel:
         self.record = record
         self.specification: Specification = state.specification
         self.snapshots: tuple[int, ...] = ()
+        self.archived = 0  # the last entry that was archived
         self.log_bytes = 0
         self.failure: str | None = None  # an error that is a bug; the model predicts, and learns no more
         # what follows belongs to the thread of the writer

@@ -107,7 +107,7 @@ def _load(writer: Writer, record: ModelRecord) -> ServedModel:
 
     try:
         snapshots = sorted(snapshot.seq for snapshot in read.snapshots(record.id))
-        unanswered = set(read.unanswered(record.id, max(snapshots, default=0)))
+        unanswered = set(read.unanswered(record.id, max([read.base_seq(record.id), *snapshots])))
         state = writer.states.at(record.id, note=note)
         while unanswered:  # those that the model was set back over
             writer.states.at(record.id, max(unanswered), note_outcome)
@@ -122,7 +122,8 @@ def _load(writer: Writer, record: ModelRecord) -> ServedModel:
     model.snapshot_seq = max(snapshots, default=0)
     model.examples_since = learned
     model.bytes_since = read.size(record.id, model.snapshot_seq)
-    model.log_bytes = read.size(record.id)
+    model.archived = read.base_seq(record.id)
+    model.log_bytes = read.size(record.id, model.archived)
     return model
 
 

@@ -24,11 +24,12 @@ from rosenblatt.errors import (
     shown,
 )
 from rosenblatt.serve.answers import HeldAnswers
+from rosenblatt.serve.archive import archive_path, base_of, check_archivable, write_archive
 from rosenblatt.serve.events import Feed
-from rosenblatt.serve.jobs import Learned, OutcomesJob
+from rosenblatt.serve.jobs import ArchiveJob, Learned, OutcomesJob
 from rosenblatt.serve.learners import ServedLearner
 from rosenblatt.serve.limits import Limits
-from rosenblatt.serve.log import LogReader
+from rosenblatt.serve.log import ArchiveRecord, BaseRecord, LogReader
 from rosenblatt.serve.metrics import Metrics
 from rosenblatt.serve.predictions import PredictionStore
 from rosenblatt.serve.served_model import Published, ServedModel
@@ -160,6 +161,26 @@ class Service:
         await self.writer.do(OutcomesJob(model, found))
         return found[-1]
 
+    async def archive(self, model: ServedModel, last_of: Callable[[LogReader], int]) -> ArchiveRecord:
+        """Archive the entries of a model up to the one that a function says, and return what was archived."""
+        async with self._one_copy:
+            archive, base = await self.slowly(partial(self._archive, model, last_of))
+        try:
+            await self.writer.do(ArchiveJob(model, archive, base))
+        except BaseException:
+            archive_path(self.folder, archive).unlink(missing_ok=True)
+            raise
+        return archive
+
+    def _archive(self, model: ServedModel, last_of: Callable[[LogReader], int]) -> tuple[ArchiveRecord, BaseRecord]:
+        number = model.record.id
+        with LogReader(self.writer.log.path) as read:
+            last = last_of(read)
+            first = check_archivable(read, number, last)
+            base = base_of(read, number, States(self.folder, read).at(number, last))
+            self.writer.disk.check(read.size(number) + len(base.content))
+            return write_archive(self.folder, read, model.record, first, last), base
+
     def _outcomes(self, model: int, seq: int) -> list[Learned]:
         with LogReader(self.writer.log.path) as read:
             outcomes = States(self.folder, read).outcomes(model, seq)
@@ -237,6 +258,7 @@ def describe(model: ServedModel, state: Published) -> dict[str, object]:
         "created": iso(model.record.created),
         "changed": iso(state.changed),
         "snapshots": list(model.snapshots),
+        "archived": model.archived,
     }
     return description if model.failure is None else {**description, "failure": model.failure}
 

@@ -173,6 +173,7 @@ class ModelDescription(Shape):
     created: Time
     changed: Time
     snapshots: list[Seq]
+    archived: int = Field(0, description="The last entry that was archived; 0 if none was.")
     failure: str | None = Field(None, description="Why the model cannot learn, if it cannot.")
 
 
@@ -241,6 +242,23 @@ class SetBackAnswer(Shape):
 
     seq: Seq
     to: Seq
+
+
+class ArchiveRequest(Shape):
+    """Which entries to archive: those up to an entry, or those before a date."""
+
+    to: int | None = Field(None, ge=1, examples=[100])
+    before: str | None = Field(None, description="A date, or date and time; UTC without a zone.", examples=["2026-10-31"])
+
+
+class ArchiveAnswer(Shape):
+    """What was archived."""
+
+    first: Seq
+    last: Seq
+    file: str = Field(description="The name of the file in the folder `archive`.")
+    bytes: int = Field(description="Of its lines, which are compressed.")
+    digest: str = Field(description="XXH64 of its lines.")
 
 
 class ImportAnswer(Shape):

@@ -16,8 +16,8 @@ from rosenblatt.modelfile import container, registry
 from rosenblatt.modelfile.parts import Parts
 from rosenblatt.serve.folder import SNAPSHOTS
 from rosenblatt.serve.history import History
-from rosenblatt.serve.learners import Specification, make_learner, serve_model
-from rosenblatt.serve.log import LogReader, SnapshotRecord, now
+from rosenblatt.serve.learners import ServedLearner, Specification, make_learner, serve_model
+from rosenblatt.serve.log import LogReader, SnapshotRecord, archived_error, now
 from rosenblatt.serve.state import (
     NO_LIMITS,
     Entry,
@@ -85,11 +85,18 @@ class States:
 
     def _run(self, model: int, seq: int, snapshots: Iterable[SnapshotRecord], note: Note | None) -> State:
         """Return a model after an entry, from the nearest of some snapshots that can be read."""
-        set_backs = self._read.set_backs(model)
+        set_backs, base = self._read.set_backs(model), self._read.base_seq(model)
         records = {record.seq: record for record in snapshots}
         while True:
-            path = lineage(seq, set_backs, records)
-            state = None if path.snapshot is None else self._try(records.pop(path.snapshot))
+            path = lineage(seq, set_backs, {base, *records} if base else records)
+            if path.snapshot == base:
+                state: State | None = self.base(model)
+            elif path.snapshot is not None:
+                state = self._try(records.pop(path.snapshot))
+            elif base:
+                raise archived_error(base, seq)
+            else:
+                state = None
             if state is not None or path.snapshot is None:
                 rest = (entry for part in path.ranges if part for entry in self._read.entries(model, part[0], part[-1]))
                 return run_entries(rest, state, note)._replace(seq=seq)
@@ -129,8 +136,18 @@ class States:
 
     def specification(self, model: int) -> Specification:
         """Return what a model was made of."""
-        entry = next(iter(self._read.entries(model, 1, 1)))
-        return read_specification(parse_json(entry.payload, "the entry"))
+        return read_specification(parse_json(self._read.created(model), "the entry"))
+
+    def base(self, model: int) -> State | None:
+        """Return a model after its last entry that was archived; None if none was."""
+        record = self._read.base(model)
+        if record is None:
+            return None
+        specification = read_specification(parse_json(record.created, "the entry"))
+        history = History.from_json(json.loads(record.history))
+        if not record.content:
+            return State(specification, make_learner(specification, NO_LIMITS), history, record.seq)
+        return State(specification, self._learner(record.content, specification, "the model"), history, record.seq)
 
     def load(self, record: SnapshotRecord) -> State:
         """Return the state of a snapshot.
@@ -157,10 +174,14 @@ class States:
         content = path.read_bytes()
         if xxh64_hexdigest(content) != record.digest:
             raise UnreadableModel("the file has changed since it was saved", path=path)
-        facts, arrays = container.read_bytes(content, record.file)
-        with container.decoding(path):
+        return State(specification, self._learner(content, specification, record.file), history, record.seq)
+
+    def _learner(self, content: bytes, specification: Specification, name: str) -> ServedLearner:
+        """Return the learner of a model file."""
+        facts, arrays = container.read_bytes(content, name)
+        with container.decoding(name):
             model = registry.from_parts(Parts(facts, arrays))
-        return State(specification, serve_model(model, specification), history, record.seq)
+        return serve_model(model, specification)
 
 
 def save_snapshot(folder: Path, model: int, seq: int, parts: Parts | None, history: str) -> SnapshotRecord:

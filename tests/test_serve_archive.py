@@ -1,0 +1,195 @@
+"""Entries that are archived leave the log; the model, what comes after them, and what an archive proves, stay."""
+
+import gzip
+import itertools
+import sqlite3
+import time
+from contextlib import closing
+
+import pytest
+
+pytest.importorskip("fastapi")
+pytest.importorskip("uvloop")
+
+from bench.server import Server
+from rosenblatt.errors import Conflict, DamagedLog, InvalidParameter, UnknownEntry
+from rosenblatt.serve import Client, replay
+from rosenblatt.serve.archive import milliseconds_of
+from rosenblatt.serve.backup import back_up
+from rosenblatt.serve.check import check_folder
+from rosenblatt.serve.log import Log
+
+
+@pytest.fixture
+def server(tmp_path):
+    with Server(tmp_path / "folder") as started:
+        yield started
+
+
+@pytest.fixture
+def model(server):
+    with Client(f"http://127.0.0.1:{server.port}") as client:
+        model = client.create("mails")
+        for number in range(20):
+            model.learn_one({f"f{number % 7}": 1.0, "x": number}, "ab"[number % 3 % 2])
+        yield model
+
+
+def file_of(model, tmp_path):
+    model.save(tmp_path / "now.model")
+    return (tmp_path / "now.model").read_bytes()
+
+
+def wait_until_purged(folder, entries):
+    deadline = time.monotonic() + 30
+    while True:
+        with closing(sqlite3.connect(folder / "log.sqlite")) as database:
+            if database.execute("SELECT count(*) FROM log").fetchone()[0] == entries:
+                return
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+def lines_of(folder, archive):
+    with gzip.open(folder / "archive" / archive["file"], "rb") as file:
+        return file.readlines()
+
+
+def test_an_archive_and_the_rest_of_the_log_are_the_whole_log(server, model, tmp_path):
+    model.export_log(tmp_path / "whole.jsonl")
+    before = file_of(model, tmp_path)
+    first, second = model.archive(to=8), model.archive(to=15)
+    assert [(one["first"], one["last"]) for one in (first, second)] == [(1, 8), (9, 15)]
+    wait_until_purged(server.folder, 6)
+    assert file_of(model, tmp_path) == before
+    with pytest.raises(UnknownEntry, match="begins with entry 16"):
+        model.export_log(tmp_path / "rest.jsonl")
+    model.export_log(tmp_path / "rest.jsonl", first=16)
+    rest = (tmp_path / "rest.jsonl").read_bytes().splitlines(keepends=True)
+    lines = [*lines_of(server.folder, first), *lines_of(server.folder, second), *rest]
+    assert b"".join(lines) == (tmp_path / "whole.jsonl").read_bytes()
+    assert replay(lines).n_seen_ == 20
+
+
+def test_after_an_archive_the_server_starts_learns_and_shows_states_as_before(server, model, tmp_path):
+    whole = [model.at(seq).n_mistakes_ for seq in range(12, 22)]
+    model.archive(to=12)
+    wait_until_purged(server.folder, 9)
+    assert [model.at(seq).n_mistakes_ for seq in range(12, 22)] == whole
+    with pytest.raises(UnknownEntry, match="archived"):
+        model.at(11).describe()
+    server.kill()
+    server.start()
+    with Client(f"http://127.0.0.1:{server.port}") as client:
+        again = client.model("mails")
+        assert [again.at(seq).n_mistakes_ for seq in range(12, 22)] == whole
+        assert again.describe()["archived"] == 12
+        again.learn_one({"x": 1.0}, "a")
+        assert again.set_back(12) == 23
+        assert again.n_seen_ == 11
+        expected = file_of(again, tmp_path)
+    server.stop()
+    with closing(sqlite3.connect(server.folder / "log.sqlite")) as database, database:
+        database.execute("DELETE FROM snapshots")
+    checked = check_folder(server.folder)
+    assert (checked.problems, checked.entries) == ((), 23)
+    server.start()
+    with Client(f"http://127.0.0.1:{server.port}") as client:
+        assert file_of(client.model("mails"), tmp_path) == expected
+
+
+def test_a_backup_without_the_archives_is_a_whole_model(server, model, tmp_path):
+    model.archive(to=19)
+    back_up(server.folder, tmp_path / "copy")
+    assert check_folder(tmp_path / "copy").problems == ()
+    with Server(tmp_path / "copy") as copy, Client(f"http://127.0.0.1:{copy.port}") as client:
+        assert client.model("mails").n_seen_ == model.n_seen_ == 20
+
+
+def test_what_cannot_be_archived_is_refused(model):
+    with pytest.raises(InvalidParameter, match="from 1 to 20"):
+        model.archive(to=21)
+    with pytest.raises(InvalidParameter, match="but not both"):
+        model.archive()
+    with pytest.raises(InvalidParameter, match="ISO 8601"):
+        model.archive(before="yesterday")
+    with pytest.raises(InvalidParameter):  # nothing is that old
+        model.archive(before="2001-01-01")
+    seq = model.set_back(6)
+    with pytest.raises(Conflict, match="sets the model back to entry 6") as refusal:
+        model.archive(to=7)
+    assert str(seq) in refusal.value.hint
+    model.learn_one({"x": 1.0}, "b")
+    assert model.archive(to=6)["last"] == 6
+    with pytest.raises(InvalidParameter, match="from 7 to"):
+        model.archive(to=6)
+    assert model.archive(to=seq)["first"] == 7
+
+
+def test_everything_before_a_date_is_archived_but_the_newest_entry(model):
+    assert model.archive(before="2999-01-01T00:00:00+02:00")["last"] == 20
+    with pytest.raises(Conflict, match="nothing to archive"):
+        model.archive(before="2999-01-01")
+
+
+@pytest.mark.parametrize(
+    ("text", "milliseconds"),
+    [("1970-01-02", 86_400_000), ("1970-01-01T00:00:01.5Z", 1_500), ("1970-01-01T02:00:00+02:00", 0)],
+)
+def test_dates_without_a_zone_are_utc(text, milliseconds):
+    assert milliseconds_of(text) == milliseconds
+
+
+def test_a_changed_archive_or_state_is_noticed(server, model):
+    first, second = model.archive(to=9), model.archive(to=14)
+    server.stop()
+    assert check_folder(server.folder).problems == ()
+    path = server.folder / "archive" / second["file"]
+    lines = lines_of(server.folder, second)
+    with gzip.open(path, "wb") as file:
+        file.writelines([lines[0].replace(b'"x":', b'"y":'), *lines[1:]])
+    [problem] = check_folder(server.folder).problems
+    assert second["file"] in problem
+    path.unlink()  # kept elsewhere: only what is here can be checked
+    assert check_folder(server.folder).problems == ()
+    (server.folder / "archive" / first["file"]).write_bytes(b"no gzip")
+    assert len(check_folder(server.folder).problems) == 1
+    with closing(sqlite3.connect(server.folder / "log.sqlite")) as database, database:
+        content = database.execute("SELECT content FROM bases").fetchone()[0]
+        changed = content[:-1] + bytes([content[-1] ^ 1])
+        database.execute("UPDATE bases SET content = ?", (changed,))
+    with Log(server.folder) as log, pytest.raises(DamagedLog, match="archived"):
+        log.read.base(1)
+
+
+def test_archives_replay_to_the_state_that_the_log_keeps(server, model):
+    model.set_back(5)
+    for number in range(3):
+        model.learn_one({"z": float(number + 1)}, "ab"[number % 2])
+    model.archive(to=3)
+    model.archive(to=23)
+    server.stop()
+    assert check_folder(server.folder).problems == ()
+    with closing(sqlite3.connect(server.folder / "log.sqlite")) as database, database:
+        row = database.execute("SELECT model, seq, time, chain, created, content, history FROM bases").fetchone()
+        from rosenblatt.serve.log import BaseRecord
+
+        changed = BaseRecord(*row)._replace(history=row[6].replace('"wrong": ', '"wrong": 1'))
+        database.execute("REPLACE INTO bases VALUES (?, ?, ?, ?, ?, ?, ?, ?)", changed.signed())
+    assert any("gives another model" in problem for problem in check_folder(server.folder).problems)
+
+
+def test_a_deleted_model_leaves_nothing_of_its_archive_in_the_log(server, model):
+    model.archive(to=10)
+    with Client(f"http://127.0.0.1:{server.port}") as client:
+        client.delete("mails")
+        wait_until_purged(server.folder, 0)
+        deadline = time.monotonic() + 30
+        for _ in itertools.count():
+            with closing(sqlite3.connect(server.folder / "log.sqlite")) as database:
+                counts = [database.execute(f"SELECT count(*) FROM {name}").fetchone()[0] for name in ("bases", "archives")]
+            if counts == [0, 0]:
+                break
+            assert time.monotonic() < deadline
+        client.create("mails").learn_one({"a": 1.0}, "a")
+        assert client.model("mails").describe()["archived"] == 0
