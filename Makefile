@@ -40,6 +40,7 @@ limits-server: .venv/test
 
 kill-server: .venv/test
 	$(BIN)/python -m bench.serve_kill $(ARGS)
+	$(BIN)/python -m bench.serve_retries
 
 kill-cluster: .venv/test
 	$(BIN)/python -m bench.cluster_kill $(ARGS)

@@ -6,7 +6,7 @@ import pytest
 
 pytest.importorskip("fastapi")
 
-from bench import serve_kill
+from bench import serve_kill, serve_retries
 from bench.serve_kill import Request, World, Wrong, check_entry, check_log, file_of, kill_many, replay
 from bench.server import Server
 from rosenblatt import serve
@@ -100,3 +100,8 @@ def test_the_check_sees_what_is_lost_doubled_invented_or_changed():
             check_log(world, "m", wrong, [])
     with pytest.raises(Wrong):
         check_entry("m", log[1] | {"learn": [EXAMPLES[0] | {"y": True}]}, learned(0, "first"))
+
+
+def test_retries_after_a_kill_are_answered_as_before(tmp_path):
+    waited = serve_retries.measure(tmp_path / "folder", requests=20, retries=15)
+    assert waited.learned > 0
