@@ -2,8 +2,8 @@
 
     python -m bench.serve_retries              # 64 retries beside new learning, after 40,000 examples
 
-A server has learned requests with keys, is killed, and has lost what their entries did, as a crash right after a commit loses
-it. It starts again; while one client learns with the same model and another one with another model, the requests
+A server has learned requests with keys, is killed, and has lost what their entries did, as a crash right after a commit
+loses it. It starts again; while one client learns with the same model and another one with another model, the requests
 are sent again. The longest that those two clients had to wait for an answer is printed, and must be under LONGEST_WAIT.
 """
 
