@@ -380,6 +380,22 @@ def test_growing_from_two_classes_to_three_is_keslers_construction():
     assert np.array_equal(grown.coef_, np.vstack([-before, before, np.zeros((1, 3))]))
 
 
+@given(
+    st.lists(st.integers(-6, 6), max_size=12),
+    st.lists(st.integers(-6, 6), unique=True),
+    st.sampled_from([np.int64, np.int8, np.float32]),
+    st.integers(1, 13),
+)
+def test_labels_have_the_same_numbers_by_a_table_and_by_a_search(drawn, known, kind, few):
+    """The table is for labels in a small range; classes stand in the order in which they came."""
+    labels, classes = np.array(drawn, kind), np.array(known, kind)
+    with patch.object(targets, "FEW", few):
+        assert targets.distinct(labels).tolist() == sorted(set(drawn))
+        assert targets.distinct(labels).dtype == kind
+        numbers = targets.numbers(labels, classes)
+    assert numbers.tolist() == [known.index(label) if label in known else -1 for label in drawn]
+
+
 def test_balanced_weights_in_a_stream_are_those_of_the_examples_so_far():
     """Of those that count: here class 1 comes after ten others, and its first rows weigh nothing."""
     order = np.concatenate([np.flatnonzero(Y == 0)[:10], np.flatnonzero(Y == 1), np.flatnonzero(Y == 0)[10:]])
