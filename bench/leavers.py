@@ -2,6 +2,7 @@
 
     make fuzz-server                                       # with the other attacks
     python -m bench.leavers --times 2000 --seed 1
+    python -m bench.leavers --lab                          # the lab's server
 
 A client sends some bytes of a good request, or all of it and reads some bytes of the answer, and leaves: it closes the
 connection, resets it, or says that it sends no more. The routes are those of /openapi.json, so that a new one is covered
@@ -12,6 +13,8 @@ learn and predict as they should. Afterwards
 - it has no more open files and threads than before;
 - what was acknowledged is in the log, and the model is what its log says;
 - `rosenblatt serve --check` is content.
+
+The lab's server has no document and keeps nothing: its routes are those of its guard, and the last two do not apply.
 """
 
 from __future__ import annotations
@@ -37,11 +40,13 @@ from urllib.parse import quote
 
 from bench.fuzz import GOLDEN
 from bench.serve_kill import file_of, replay
-from bench.server import Connection, Server, check_folder
+from bench.server import Connection, Lab, Server, check_folder
+from rosenblatt.lab.app import RULES
 
 LISTENING = 0.3  # seconds for more of an answer that does not end
 LONG_ANSWER = 1 << 16  # bytes
 HANG = 10.0  # seconds for an answer, or for a close after the client said that it sends no more
+QUIET = 0.3  # seconds without a change of the open sockets
 SETTLING = 30.0  # seconds until a server must have let go of all that it held for clients that left
 THREADS, BURST = 6, 10  # clients at once, and visits of one route before the next one
 LONGEST_PAUSE = 0.02  # seconds before a client leaves
@@ -114,6 +119,31 @@ def page_routes(package: str) -> list[Route]:
         Route("GET /", lambda draw: request("GET", "/")),
         Route("GET /page/{file}", lambda draw: request("GET", f"/page/{draw.choice(sorted(names))}")),
     ]
+
+
+def lab_routes() -> list[Route]:
+    """Return the routes of the lab; points that no line separates take a run as long as it may be."""
+    few = [[0, 0, -1], [0, 1, -1], [1, 1, 1], [1, 0, 1]]
+    many = [[number % 37 / 37, number % 23 / 23, 1 if number % 3 else -1] for number in range(500)]
+    long = {"points": many, "epochs": 10_000, "updates": 10_000}
+    table = b"x,y,label\n" + b"".join(b"%d,%d,%d\n" % (x, y, sign) for x, y, sign in few * 100)
+    bodies = {
+        "/run": lambda draw: json.dumps(long if draw.random() < 0.05 else {"points": few}).encode(),
+        "/points": lambda draw: table,
+    }
+
+    def make(method: str, path: str, content_type: str) -> Route:
+        return Route(f"{method} {path}", lambda draw: request(method, path, bodies[path](draw), content_type))
+
+    found = page_routes("rosenblatt.lab")
+    for path, methods in RULES.items():
+        for method, rule in methods.items():
+            kinds = [kind.decode() for kind in rule.limits]
+            if kinds:
+                found.append(make(method, path, kinds[0]))
+            elif path not in ("/", "/page/{name}"):
+                found.append(Route(f"{method} {path}", lambda draw, path=path: request("GET", path)))
+    return found
 
 
 def _route(method: str, path: str, operation: dict[str, Any], document: dict[str, Any]) -> Route:
@@ -218,10 +248,10 @@ def _leave(connection: socket.socket, way: str) -> bool:
         while connection.recv(1 << 16):
             if time.monotonic() > ends:
                 return False
-    except ConnectionError:
-        pass
     except TimeoutError:
         return False
+    except OSError:  # the server has closed it before
+        pass
     return True
 
 
@@ -381,7 +411,7 @@ class Attack:
         draw = random.Random(self.seed)
         for route in self.routes:
             head, body = route.draw(draw)
-            threads = [threading.Thread(target=self._ask, args=(route, head, body)) for _ in range(4)]
+            threads = [threading.Thread(target=self._ask, args=(route, head, body)) for _ in range(THREADS)]
             for thread in threads:
                 thread.start()
             for thread in threads:
@@ -468,62 +498,80 @@ def long_log(entries: int, numbers: int) -> bytes:
 def leave_server(folder: Path, times: int, seed: int, entries: int = LONG_LOG, show: bool = False) -> list[str]:
     """Let clients leave a server in a folder; return what went wrong."""
     with Server(folder).start() as server:
-        process = server.process
-        assert process is not None
         connection = server.connect(timeout=600)
         connection.ask("POST", f"/models/{LONG}/log", long_log(entries, LONG_ROW), Content_Type=JSON_LINES)
         connection.ask("POST", f"/models/{TAUGHT}/log", long_log(20, 10), Content_Type=JSON_LINES)
         connection.ask("PUT", f"/models/{STEADY}", {})
-
-        # Everything is asked for once, then all that is open is counted.
         routes = routes_of(connection.ask("GET", "/openapi.json").json())
-        attack = Attack(server, routes + page_routes("rosenblatt.serve"), seed)
-        attack.ask_all()
         connection.close()
-        before = _settled(process.pid)
+        attack = Attack(server, routes + page_routes("rosenblatt.serve"), seed)
 
         clients = [Client(server.port, number) for number in range(2)]
-        for client in clients:
-            client.start()
-        attack.run(times)
-        for client in clients:
-            client.stopped.set()
-        for client in clients:
-            client.join(2 * HANG)
-
-        # What has to be true afterwards.
-        problems = attack.failures[:MOST_SHOWN] + [client.problem for client in clients if client.problem]
-        if show:
-            attack.show()
-            slowest = max(client.slowest for client in clients)
-            kept = sum(len(client.acknowledged) for client in clients)
-            print(f"meanwhile {kept:,} examples were learned and predicted, the slowest pair in {slowest:.2f} s")
-        if process.poll() is not None:
-            return [*problems, f"the server ended with {process.returncode}: {server.said()[-2000:].decode()}"]
-        if attack.left < times:
-            problems.append(f"{attack.left} of {times} left")
-        if more := left_open(process.pid, before):
-            problems.append(f"still open: {more}")
-        problems += check_kept(server, clients)
-        if b"Traceback" in server.said():
-            problems.append(f"the server wrote a traceback: {server.said()[-3000:].decode()}")
-        if code := server.stop():
-            problems.append(f"it stopped with exit code {code}")
+        problems = leave(attack, times, clients, show)
+        if server.process is not None and server.process.poll() is None:
+            problems += check_kept(server, clients)
+            if code := server.stop():
+                problems.append(f"it stopped with exit code {code}")
     checked = check_folder(folder)
     if checked.returncode:
         problems.append(f"--check: {checked.stdout.decode()}{checked.stderr.decode()}")
     return problems
 
 
+def leave_lab(place: Path, times: int, seed: int, show: bool = False) -> list[str]:
+    """Let clients leave a lab; return what went wrong."""
+    with Lab(place / "lab").start() as server:
+        routes = lab_routes()
+        problems = leave(Attack(server, routes, seed), times, [], show)
+        if server.process is not None and server.process.poll() is None:
+            head, body = next(route for route in routes if route.label == "POST /run").draw(random.Random(0))
+            if (found := visit(server.port, head, body, None)).status != 200:
+                problems.append(f"a run was answered with {found}")
+            if code := server.stop():
+                problems.append(f"it stopped with exit code {code}")
+    return problems
+
+
+def leave(attack: Attack, times: int, clients: list[Client], show: bool) -> list[str]:
+    """Let so many clients leave while others stay; return what is wrong with the process afterwards."""
+    server, process = attack.server, attack.server.process
+    assert process is not None
+    attack.ask_all()
+    before = _settled(process.pid)
+    for client in clients:
+        client.start()
+    attack.run(times)
+    for client in clients:
+        client.stopped.set()
+    for client in clients:
+        client.join(2 * HANG)
+    if show:
+        attack.show()
+    if show and clients:
+        kept, slowest = sum(len(client.acknowledged) for client in clients), max(client.slowest for client in clients)
+        print(f"meanwhile {kept:,} examples were learned and predicted, the slowest pair in {slowest:.2f} s")
+
+    problems = attack.failures[:MOST_SHOWN] + [client.problem for client in clients if client.problem]
+    if process.poll() is not None:
+        return [*problems, f"the server ended with {process.returncode}: {server.said()[-2000:].decode()}"]
+    if attack.left < times:
+        problems.append(f"{attack.left} of {times} left")
+    if more := left_open(process.pid, before):
+        problems.append(f"still open: {more}")
+    if b"Traceback" in server.said():
+        problems.append(f"the server wrote a traceback: {server.said()[-3000:].decode()}")
+    return problems
+
+
 def _settled(process: int) -> Held:
-    """Return what a process has open as soon as that stays the same for half a second."""
+    """Return what a process has open as soon as it has had as many sockets for a while."""
     held, since = held_by(process), time.monotonic()
     ends = since + SETTLING
-    while time.monotonic() - since < 0.5 and time.monotonic() < ends:
+    while time.monotonic() - since < QUIET and time.monotonic() < ends:
         time.sleep(0.05)
-        now = held_by(process)
-        if now != held:
-            held, since = now, time.monotonic()
+        before, held = held, held_by(process)
+        if held.files["socket"] != before.files["socket"]:
+            since = time.monotonic()
     return held
 
 
@@ -532,13 +580,15 @@ def main() -> int:
     options = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     options.add_argument("--times", type=int, default=10_000)
     options.add_argument("--seed", type=int, default=None)
+    options.add_argument("--lab", action="store_true", help="leave the lab")
     given = options.parse_args()
     seed = random.SystemRandom().randrange(2**32) if given.seed is None else given.seed
     folder = Path(tempfile.mkdtemp(prefix="rosenblatt-leavers-")) / "folder"
     folder.mkdir()
     print(f"seed {seed}, folder {folder}", flush=True)
     began = time.monotonic()
-    problems = leave_server(folder, given.times, seed, show=True)
+    attack = leave_lab if given.lab else leave_server
+    problems = attack(folder, given.times, seed, show=True)
     for problem in problems:
         print(problem)
     print(f"seed {seed}: {time.monotonic() - began:.0f} s, {len(problems)} failures")

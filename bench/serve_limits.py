@@ -195,7 +195,7 @@ def long_names(target: Target) -> None:
         target.send(learn([{"x": {f"{number}-" + "n" * BODY: 1}, "y": "pq"[number % 2]}]))
 
 
-@attack()
+@attack(models=2)
 def one_commit(target: Target) -> None:
     """Labels times names: forty parts of a request of JSON lines, and forty requests, each of which would fit alone."""
 
@@ -205,9 +205,15 @@ def one_commit(target: Target) -> None:
         return [{"x": names, "y": "p"}, *labels, *[{"x": {"a": 1}, "y": "p"}] * 879]
 
     target.create()
+    target.create("busy")
+    row = {f"name-{place}": 1 for place in range(500)}
+    target.must(learn([{"x": row, "y": "0"}, {"x": {"a": 1}, "y": "p"}], "busy"))
+    target.must(learn([{"x": {"a": 1}, "y": "p"}]))
+    slow = learn([{"x": row, "y": f"{n % 20}"} for n in range(2000)], "busy")  # while it is learned, others wait
     lines = b"".join(json.dumps(example).encode() + b"\n" for number in range(40) for example in part(number))
-    target.send(Request("POST", f"/models/{TARGET}/learn", lines, JSON_LINES))
-    target.together([learn(part(number)) for number in range(40, 80)], clients=40)
+    requests = [learn(part(number)) for number in range(40, 80)]
+    whole = Request("POST", f"/models/{TARGET}/learn", lines, JSON_LINES)
+    target.together([slow, slow, whole, slow, slow, *requests], clients=45)
 
 
 @attack()

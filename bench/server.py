@@ -88,6 +88,8 @@ class Connection:
 class Server:
     """`rosenblatt serve FOLDER` in a new process, on a port that the system chooses."""
 
+    ready = "/readyz"  # what is answered as soon as it is ready
+
     def __init__(self, folder: Path, *options: str, environment: dict[str, str] | None = None):
         self.folder, self.options = folder, options
         self.environment = os.environ | {"PYTHONUNBUFFERED": "1"} | (environment or {})
@@ -97,9 +99,13 @@ class Server:
         self.port = 0
         self.seconds = 0.0  # from the start of the process to its being ready
 
+    def command(self) -> list[str]:
+        """Return the command that starts it."""
+        return [*COMMAND, str(self.folder)]
+
     def launch(self) -> None:
         """Start the process without waiting for it."""
-        command = [*COMMAND, str(self.folder), "--port", "0", *self.options]
+        command = [*self.command(), "--port", "0", *self.options]
         with open(self.output, "ab") as output:
             self.offset = output.seek(0, os.SEEK_END)
             self.began = time.monotonic()
@@ -108,7 +114,7 @@ class Server:
             )
 
     def wait_until_ready(self, within: float = START) -> None:
-        """Wait until /readyz says so."""
+        """Wait until it says so."""
         assert self.process is not None
         deadline = self.began + within
         self.port = 0
@@ -120,7 +126,7 @@ class Server:
             if self.port:
                 failures = contextlib.suppress(OSError, http.client.HTTPException)
                 with failures, contextlib.closing(Connection(self.port)) as connection:
-                    if connection.request("GET", "/readyz").status == 200:
+                    if connection.request("GET", self.ready).status == 200:
                         self.seconds = time.monotonic() - self.began
                         return
             time.sleep(0.005)
@@ -180,6 +186,15 @@ class Server:
 
     def __exit__(self, *error: object) -> None:
         self.kill()
+
+
+class Lab(Server):
+    """`rosenblatt lab` in a new process; the folder is only where its output is kept beside."""
+
+    ready = "/lab"
+
+    def command(self) -> list[str]:
+        return [sys.executable, "-m", "rosenblatt", "lab", "--no-open"]
 
 
 def check_folder(folder: Path, within: float = 300) -> subprocess.CompletedProcess[bytes]:

@@ -20,6 +20,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from worked import EIGHT, EIGHT_Y, SIX, SIX_Y
 
+from bench.leavers import leave_lab
 from rosenblatt.cli import main
 from rosenblatt.errors import InvalidData, InvalidParameter, LimitExceeded, NumericOverflow, UnknownParameter
 from rosenblatt.lab import LEARNERS, Job, forms, record, recording
@@ -490,6 +491,10 @@ def test_a_port_that_is_taken_is_said(capsys):
         port = taken.getsockname()[1]
         assert main(["lab", "--no-open", "--port", str(port)]) == 5
     assert f"port {port} of 127.0.0.1 is in use" in capsys.readouterr().err
+
+
+def test_clients_that_leave_the_lab_at_any_byte(tmp_path):
+    assert leave_lab(tmp_path, times=150, seed=1) == []
 
 
 def test_without_a_port_the_next_one_is_taken():
