@@ -2,7 +2,8 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test lint bench reproduce seeds fuzz kill fuzz-server limits-server kill-server kill-cluster figures docs notebooks clean
+.PHONY: demo test lint bench reproduce seeds mutants docs notebooks figures clean
+.PHONY: fuzz kill fuzz-server limits-server kill-server kill-cluster
 
 demo: .venv/plot
 	$(BIN)/python examples/demo.py
@@ -44,6 +45,9 @@ kill-server: .venv/test
 
 kill-cluster: .venv/test
 	$(BIN)/python -m bench.cluster_kill $(ARGS)
+
+mutants: .venv/test
+	$(BIN)/python -m bench.mutants $(ARGS)
 
 figures: .venv/test
 	$(BIN)/python -m docs.pages $(ARGS)
