@@ -30,6 +30,9 @@ IMPORTS = [
     "hypothesis", "numba", "numpy", "pyarrow", "scipy.optimize", "scipy.sparse", "schemathesis.pytest.plugin",
     "sklearn.linear_model",
 ]  # fmt: skip
+# Plugins are imported before pytest begins; and compiled kernels wrap integers around and divide by zero without a word.
+NO_ERROR = "ignore:Module already imported so cannot be rewritten"
+NO_ERRORS = "ignore:.* encountered in (scalar|cast):RuntimeWarning"
 SLOWER = 5  # times that a test may take with a mutant,
 LEAST_SECONDS = 4.0  # and so many seconds of the processor more
 FEW_EXAMPLES = 5  # of hypothesis, where only the functions that a test reaches are asked for
@@ -151,7 +154,7 @@ def _run_tests(job: Job, folder: Path) -> int:
 
     plugins: list[Any] = [_Chosen(job, folder)]
     arguments = ["-q", "-p", "no:randomly", "-p", "no:cacheprovider", f"--basetemp={folder / 'tests'}", "--tb=short"]
-    arguments += ["-W", "ignore::pytest.PytestAssertRewriteWarning"]  # plugins were imported before pytest began
+    arguments += ["-W", NO_ERROR]
     if job.reach is None:
         arguments.append("-x")
     else:
@@ -169,7 +172,8 @@ class _Chosen:
         self.job, self.folder = job, folder
 
     def pytest_configure(self, config: Any) -> None:
-        """Let hypothesis draw, and no more."""
+        """Let hypothesis draw, and no more; and pass over what only plain Python warns of."""
+        config.addinivalue_line("filterwarnings", NO_ERRORS)
         from hypothesis import Phase, settings
 
         phases = [Phase.explicit, Phase.generate]
