@@ -18,7 +18,7 @@ import json
 import sys
 import tempfile
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -143,11 +143,14 @@ class Trials:
         return self._fit[test]
 
 
-def _batches(tests: Iterable[Test], source: str, budget: float) -> list[list[Test]]:
-    """Return the tests to run, at most two batches of them: those of one file, then others."""
+def _batches(tests: Sequence[Test], source: str, budget: float) -> list[list[Test]]:
+    """Return the tests to run, at most two batches of them: the source's docstring and those of one file, then others."""
+    module = ".".join(["rosenblatt", *source.removesuffix(".py").split("/")])
+    docstring = [test for test in tests if test.name == f"test_docstrings_run[{module}]"]
     by_file: dict[str, list[Test]] = defaultdict(list)
     for test in tests:
-        by_file[test.file].append(test)
+        if test not in docstring:
+            by_file[test.file].append(test)
 
     words = {word for part in source.removesuffix(".py").split("/") for word in part.split("_")}
     stem = set(Path(source).stem.split("_"))
@@ -157,7 +160,7 @@ def _batches(tests: Iterable[Test], source: str, budget: float) -> list[list[Tes
         share = len(by_file[file]) / by_file[file][0].among
         return -len(own & stem), -len(own & words) / len(own), -share
 
-    batches: list[list[Test]] = [[], []]
+    batches = [docstring, []]
     left = budget
     for place, file in enumerate(sorted(by_file, key=closeness)[:MOST_FILES]):
         most = MIRROR_SHARE * budget if place == 0 else left / 3

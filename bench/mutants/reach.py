@@ -143,7 +143,9 @@ class Reach:
         folder.mkdir(parents=True, exist_ok=True)
         self._known: dict[str, tuple[dict[str, Any], set[str]]] = {}
         with open(FOLDER / "tests.toml", "rb") as file:
-            self.skipped: dict[str, str] = tomllib.load(file)["skipped"]
+            table = tomllib.load(file)
+        self.skipped: dict[str, str] = table["skipped"]
+        self.parts: dict[str, str] = table["parts"]
 
     def stale_files(self) -> list[str]:
         """Return the files of tests that have changed since they were run, or never were."""
@@ -183,7 +185,8 @@ class Reach:
         site = tree / "src" / "sitecustomize.py"
         site.write_text(SITE)
         tests = {f"tests/{name}.py": None}
-        job = Job(tests, cpu_seconds=FILE_SECONDS, wall_seconds=6 * FILE_SECONDS, reach=str(reached))
+        part = self.parts.get(name, "")
+        job = Job(tests, cpu_seconds=FILE_SECONDS, wall_seconds=6 * FILE_SECONDS, part=part, reach=str(reached))
         outcome = runner.run(job)
         site.unlink()
 

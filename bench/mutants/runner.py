@@ -44,6 +44,7 @@ class Job(NamedTuple):
     tests: Mapping[str, Mapping[str, float] | None]  # seconds of each by its name, by file; None for all of a file
     cpu_seconds: float  # after so much work the tests count as timed out,
     wall_seconds: float  # or after so long
+    part: str = ""  # of the names of the tests to run, as pytest's -k takes it
     reach: str | None = None  # a file for the functions that each test reaches; the first failure then ends nothing
 
 
@@ -154,7 +155,7 @@ def _run_tests(job: Job, folder: Path) -> int:
 
     plugins: list[Any] = [_Chosen(job, folder)]
     arguments = ["-q", "-p", "no:randomly", "-p", "no:cacheprovider", f"--basetemp={folder / 'tests'}", "--tb=short"]
-    arguments += ["-W", NO_ERROR]
+    arguments += ["-W", NO_ERROR, "-k", job.part]
     if job.reach is None:
         arguments.append("-x")
     else:
