@@ -77,3 +77,8 @@ def test_what_a_rule_says_of_its_steps():
     assert {type(rule).__name__: type(rule) for rule in rules} == KINDS
     found = [(rule.uses_length, rule.bounds_updates, getattr(rule, "largest_step", None)) for rule in rules]
     assert found == [said[type(rule).__name__] for rule in rules]
+
+
+def test_what_is_no_rule_has_no_step():
+    with pytest.raises(TypeError, match="no step is defined for the rule tuple"):
+        step((0.0, 1.0), 0.0, 1.0, 1, True)

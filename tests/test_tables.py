@@ -26,6 +26,7 @@ from rosenblatt.data.tables import Table, TableError
 from rosenblatt.data.tables.encoders import CategoryEncoder
 from rosenblatt.data.tables.sources import form_of
 from rosenblatt.data.tables.values import as_numbers, has_leading_zeros, numbers_of, with_leading_zeros
+from rosenblatt.errors import UnsupportedOperation
 from rosenblatt.modelfile.parts import Parts
 
 ROWS = [
@@ -458,6 +459,19 @@ def test_prediction_needs_no_label_and_no_weight(tmp_path):
     train.write_text("y,w,n,c\n1,-2,3,red\n")
     with pytest.raises(TableError, match=r"line 2, column 'w': -2.0 is not a weight"):
         list(table.batches([train]))
+
+
+def test_a_table_without_a_target_has_no_labels_to_read(tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_text("y,n\n1,3\n0,5\n")
+    table = Table(scale="none")
+    parts = table.fit(table.batches([path])).to_parts()
+    schema = parts.facts["schema"] | {"columns": [["n", "number"]], "labels": None}
+    bare = Table.from_parts(Parts(parts.facts | {"schema": schema}, parts.arrays))
+    assert rows_of(bare, [path], labelled=False).X.toarray().tolist() == [[3.0], [5.0]]
+    with pytest.raises(UnsupportedOperation, match="fitted without labels") as raised:
+        bare.batches([path])
+    assert raised.value.settings == {"labelled": False}
 
 
 @pytest.mark.parametrize(

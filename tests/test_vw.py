@@ -207,6 +207,7 @@ def test_garbage_gives_rows_or_a_clean_error(garbage, size):
 
 
 def test_the_reading_is_kept_with_a_model(tmp_path):
+    assert Vw() == Vw(bits=18, hashing="strings"), "as VW without -b and --hash"
     reading = Vw(bits=5, hashing="all")
     assert Vw.from_parts(reading.to_parts()) == reading
     assert reading.features == 32
