@@ -83,6 +83,9 @@ def test_damage_is_said_after_what_was_there(tmp_path, suffix):
         assert raised.value.problem.startswith("the file cannot be read")
         if damaged.startswith(whole):
             assert len(got) >= len(TEXT) - compression.REQUEST
+            with Input(path) as stream:
+                filled = stream.readinto(bytearray(3 * len(TEXT)))
+            assert filled >= len(TEXT) - compression.REQUEST, "a large request loses no more than a small one"
     named = tmp_path / f"plain{suffix}"
     named.write_bytes(b"plain text")
     with pytest.raises(FormatError, match=rf"its name ends with {suffix}, and what it holds is not compressed"):
