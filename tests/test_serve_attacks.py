@@ -29,7 +29,7 @@ from rosenblatt.serve.guard import _Request as guard_request
 from rosenblatt.serve.history import History, WrongExample
 from rosenblatt.serve.learners import LEAST_REMEMBERED, make_learner
 from rosenblatt.serve.limits import Limits
-from rosenblatt.serve.log import Log, ModelRecord
+from rosenblatt.serve.log import Log, ModelRecord, first_chain
 from rosenblatt.serve.metrics import Metrics
 from rosenblatt.serve.predictions import PredictionStore
 from rosenblatt.serve.served_model import ServedModel
@@ -534,3 +534,42 @@ def test_deleting_a_model_makes_room_to_learn_again(tmp_path):
             assert time.monotonic() < deadline
             time.sleep(0.1)
         assert folder_bytes(server.folder) < 4 << 20
+
+
+# Imports
+
+
+def test_an_import_that_a_kill_ends_leaves_nothing(tmp_path):
+    entry = Entry(1, 0, CREATE, write_specification(read_specification({})))
+    with Log(tmp_path / "folder") as log:
+        log.begin_writing()
+        with log.transaction():
+            number = log.begin_import()
+            log.add(number, entry, None, first_chain("m"))
+        assert log.read.models() == []
+    assert check_folder(tmp_path / "folder").models == 0
+    with Log(tmp_path / "folder") as log:
+        log.begin_writing()
+        while log.purge():
+            pass
+        assert list(log.read._numbers_in_log()) == []
+        with log.transaction():
+            log.add_model("m")
+
+
+def test_an_import_of_several_parts_is_one_model_and_a_refused_one_is_gone(own):
+    connection = own.connect()
+    connection.ask("PUT", "/models/m", {})
+    rows = [
+        {"text": " ".join(f"w{k % 977}" for k in range(start, start + 9_000)), "y": "ab"[start % 2]} for start in range(60)
+    ]
+    for start in range(0, 60, 4):
+        connection.ask("POST", "/models/m/learn", {"examples": rows[start : start + 4]}, Idempotency_Key=f"k{start}")
+    exported = connection.ask("GET", "/models/m/log").body
+    assert len(exported) > 3 << 20
+    assert connection.ask("POST", "/models/copy/log", exported, **NDJSON).json() == {"seq": 16, "entries": 16}
+    assert connection.ask("GET", "/models/copy/log").body == exported
+    assert connection.ask("GET", "/models/copy/file").body == connection.ask("GET", "/models/m/file").body
+    assert connection.request("POST", "/models/copy/log", exported, **NDJSON).status == 409
+    own.stop()
+    assert check_folder(own.folder).problems == ()

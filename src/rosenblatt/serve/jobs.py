@@ -6,7 +6,7 @@ import asyncio
 import json
 import sqlite3
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from rosenblatt.errors import Conflict, InvalidParameter, LimitExceeded, RosenblattError
@@ -200,51 +200,106 @@ def _short_json(value: object) -> str:
     return text if len(text) <= LONGEST_SETTING else f"{text[:LONGEST_SETTING]}…"
 
 
+class ImportedModel:
+    """A model whose log is written part by part, and which has no name until all of it is there.
+
+    Parameters
+    ----------
+    name : str
+        The name that it is to get.
+    """
+
+    def __init__(self, name: str):
+        self.number: int | None = None
+        self.chain, self.size = first_chain(name), 0
+
+
+class ImportJob(Job):
+    """Write a part of an imported log; between two parts, other requests are served.
+
+    Parameters
+    ----------
+    imported : ImportedModel
+        Its model.
+    entries : sequence of Entry
+        The next entries.
+    outcomes : sequence of Learned
+        What entries that were written did whose requests had an idempotency key.
+    """
+
+    def __init__(self, imported: ImportedModel, entries: Sequence[Entry] = (), outcomes: Sequence[Learned] = ()):
+        super().__init__()
+        self.imported, self.entries, self.outcomes = imported, entries, outcomes
+
+    @property
+    def room(self) -> int:
+        return sum(len(entry.payload) for entry in self.entries)
+
+    def write(self, writer: Writer) -> ServedModel | None:
+        imported, log = self.imported, writer.log
+        if imported.number is None:
+            imported.number = log.begin_import()
+        for entry in self.entries:
+            imported.chain = log.add(imported.number, entry, None, imported.chain)
+            imported.size += len(entry.payload)
+        number = imported.number
+        log.add_outcomes((number, outcome.seq, outcome.to_json()) for outcome in self.outcomes)
+        return None
+
+    def apply(self, writer: Writer) -> object:
+        return None
+
+
+class AbandonJob(Job):
+    """Remove what was written of an imported log.
+
+    Parameters
+    ----------
+    imported : ImportedModel
+        Its model.
+    """
+
+    needs_room = False
+
+    def __init__(self, imported: ImportedModel):
+        super().__init__()
+        self.imported = imported
+
+    def write(self, writer: Writer) -> ServedModel | None:
+        if self.imported.number is not None:
+            writer.log.remove_model(self.imported.number)
+        return None
+
+    def apply(self, writer: Writer) -> object:
+        writer.purging = True
+        return None
+
+
 class CreateJob(Job):
-    """Create a model, or several entries of one at once.
+    """Create a model.
 
     Parameters
     ----------
     name : str
         Its name.
     state : State
-        Its state after the entries.
-    entries : function that returns an iterator over Entry
-        The entries, the first of which creates it.
+        Its state.
     time : int
-        When the last of them was written.
-    exist_ok : bool
-        Whether a model of this name that was made of the same is an answer too.
-    outcomes : function that returns an iterator over Learned
-        What those entries did whose requests had an idempotency key.
-    room : int
-        The bytes of the entries.
+        When its last entry was written.
+    source : Entry or ImportedModel
+        The entry that creates it, or the log that was imported, of which all parts were written.
     """
 
-    def __init__(
-        self,
-        name: str,
-        state: State,
-        entries: Callable[[], Iterator[Entry]],
-        time: int,
-        exist_ok: bool = True,
-        outcomes: Callable[[], Iterator[Learned]] = lambda: iter(()),
-        room: int = 0,
-    ):
+    def __init__(self, name: str, state: State, time: int, source: Entry | ImportedModel):
         super().__init__()
-        self.name, self.state, self.entries, self.time, self.exist_ok = name, state, entries, time, exist_ok
-        self.outcomes, self._room = outcomes, room
+        self.name, self.state, self.time, self.source = name, state, time, source
         self._model: ServedModel | None = None
         self._created = False
-
-    @property
-    def room(self) -> int:
-        return self._room
 
     def write(self, writer: Writer) -> ServedModel | None:
         there = writer.models.get(self.name)
         if there is not None:
-            if not self.exist_ok:
+            if isinstance(self.source, ImportedModel):
                 raise model_exists(self.name)
             if there.specification != self.state.specification:
                 raise model_exists(self.name, differences(there.specification, self.state.specification))
@@ -252,13 +307,13 @@ class CreateJob(Job):
             return None
         if len(writer.models) >= writer.limits.models:
             raise LimitExceeded("models", len(writer.models) + 1, writer.limits.models)
-        record = writer.log.add_model(self.name)
-        chain = first_chain(self.name)
-        size = 0
-        for entry in self.entries():
-            size += len(entry.payload)
-            chain = writer.log.add(record.id, entry, None, chain)
-        writer.log.add_outcomes((record.id, outcome.seq, outcome.to_json()) for outcome in self.outcomes())
+        if isinstance(self.source, ImportedModel):
+            assert self.source.number is not None
+            record = writer.log.name_import(self.source.number, self.name)
+            chain, size = self.source.chain, self.source.size
+        else:
+            record, size = writer.log.add_model(self.name), len(self.source.payload)
+            chain = writer.log.add(record.id, self.source, None, first_chain(self.name))
         self._model = ServedModel(record, self.state, chain, self.time)
         self._model.log_bytes = self._model.bytes_since = size
         self._created = True

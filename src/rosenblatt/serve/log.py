@@ -47,7 +47,8 @@ from rosenblatt.serve.folder import (
 )
 from rosenblatt.serve.state import LEARN, SET_BACK, Entry, set_back_target
 
-DELETED = "(deleted) "  # before its number, the name of a model whose entries are being removed
+# Before its number, the name of a model whose entries are being removed, or have not all been written
+DELETED, IMPORTED = "(deleted) ", "(imported) "
 _ENTRY_TYPES = {(int, int, str, bytes, kind) for kind in (str, type(None))}  # of the fields of an entry
 _PAGES_BEFORE_CHECKPOINT = 4_000  # of 4 KiB: what is written twice goes to the disk in larger pieces
 
@@ -242,6 +243,8 @@ class Log:
             database.execute("PRAGMA synchronous = FULL")
             database.execute(f"PRAGMA wal_autocheckpoint = {_PAGES_BEFORE_CHECKPOINT}")
             database.executescript(f"BEGIN;{_ARCHIVE_TABLES}COMMIT;")
+            ended = "UPDATE models SET name = ? || id WHERE name = ? || id"  # by the end of the process
+            database.execute(ended, (DELETED, IMPORTED))
             commits = database.execute("SELECT value FROM meta WHERE name = 'commits'").fetchone()
         if commits is None:
             raise DamagedLog("it does not say how many commits it has", path=self.path, hint=RESTORE)
@@ -321,6 +324,18 @@ class Log:
         cursor = self._database.execute("INSERT INTO models (name, created) VALUES (?, ?)", (name, time))
         assert cursor.lastrowid is not None
         return ModelRecord(cursor.lastrowid, name, time)
+
+    def begin_import(self) -> int:
+        """Add a model without a name, whose entries follow, within a transaction; return its number."""
+        cursor = self._database.execute("INSERT INTO models (name, created) VALUES (?, ?)", (IMPORTED, now()))
+        self._database.execute("UPDATE models SET name = ? || id WHERE id = ?", (IMPORTED, cursor.lastrowid))
+        assert cursor.lastrowid is not None
+        return cursor.lastrowid
+
+    def name_import(self, model: int, name: str) -> ModelRecord:
+        """Give a model its name, after its last entry, within a transaction."""
+        self._database.execute("UPDATE models SET name = ? WHERE id = ?", (name, model))
+        return ModelRecord(*self.read.find(model))
 
     def add(self, model: int, entry: Entry, digest: bytes | None, before: bytes) -> bytes:
         """Add an entry, within a transaction.
@@ -476,7 +491,11 @@ class LogReader:
             if number not in {row[0] for row in rows}:
                 problem = "it has entries, and is not in the list of models"
                 raise self._damage(problem, number)
-        return [ModelRecord(*row) for row in rows if row[1] != f"{DELETED}{row[0]}"]
+        return [ModelRecord(*row) for row in rows if row[1] not in (f"{DELETED}{row[0]}", f"{IMPORTED}{row[0]}")]
+
+    def find(self, model: int) -> tuple[int, str, int]:
+        """Return the number, the name and the time of a model."""
+        return self._one("SELECT id, name, created FROM models WHERE id = ?", model)
 
     def _damage(self, problem: str, model: int, entry: int | None = None) -> DamagedLog:
         """Return an error that names the model, by its number if its name cannot be read."""

@@ -3,6 +3,7 @@
 from collections.abc import AsyncIterator, Iterator, Sequence
 from functools import partial
 from heapq import nlargest
+from itertools import islice
 from pathlib import Path
 from typing import Annotated
 
@@ -20,7 +21,7 @@ from rosenblatt.modelfile import container
 from rosenblatt.serve import shapes
 from rosenblatt.serve.archive import milliseconds_of
 from rosenblatt.serve.history import Window
-from rosenblatt.serve.jobs import CreateJob, DeleteJob, SetBackJob, model_exists
+from rosenblatt.serve.jobs import AbandonJob, CreateJob, DeleteJob, ImportedModel, ImportJob, SetBackJob, model_exists
 from rosenblatt.serve.learners import Label, ServedLearner, label_text, make_learner
 from rosenblatt.serve.log import LogReader, archived_error, now
 from rosenblatt.serve.routing import At, ModelName, make_router, route
@@ -41,6 +42,8 @@ from rosenblatt.serve.wire import JSON, JSON_LINES, MODEL_FILE, check_name
 router = make_router()
 TEXT = {"type": "string"}
 BINARY = {**TEXT, "format": "binary"}
+ENTRY_BYTES = 100  # of an entry besides its payload
+OUTCOMES_TOGETHER = 5_000  # that are written at once
 MOST_LABELS = 100  # whose weights an answer has
 EXPORT_BYTES = 1 << 20  # of lines that are read from the log at once
 LOG = (  # an example of a log
@@ -82,7 +85,7 @@ async def create_model(request: Request, name: ModelName, body: shapes.ModelSett
     del learner
     entry = Entry(1, now(), CREATE, write_specification(specification))
     state = await service.slowly(partial(create, entry))
-    made = await service.writer.do(CreateJob(name, state, lambda: iter([entry]), entry.time))
+    made = await service.writer.do(CreateJob(name, state, entry.time, entry))
     assert isinstance(made, tuple)
     model, created = made
     return answer(describe(model, model.published), 201 if created else 200)
@@ -313,6 +316,32 @@ async def import_log(request: Request, name: ModelName) -> Response:
         async for piece in request.stream():
             log.write(piece)
         state, last = await service.slowly(log.replay)
-        job = CreateJob(name, state, log.entries, last.time, False, log.outcomes, log.size)
-        await service.writer.do(job)
+        imported = ImportedModel(name)
+        try:
+            await write_parts(service, imported, log)
+            await service.writer.do(CreateJob(name, state, last.time, imported))
+        except BaseException:
+            await service.writer.do(AbandonJob(imported))
+            raise
     return answer({"seq": last.seq, "entries": last.seq}, 201)
+
+
+async def write_parts(service: Service, imported: ImportedModel, log: UploadedLog) -> None:
+    """Write the entries of an uploaded log, and what they did, some at a time, so that other models go on learning."""
+    entries, outcomes = log.entries(), log.outcomes()
+    while part := await service.slowly(partial(take_entries, entries)):
+        await service.writer.do(ImportJob(imported, part))
+    while noted := await service.slowly(lambda: [*islice(outcomes, OUTCOMES_TOGETHER)]):
+        await service.writer.do(ImportJob(imported, outcomes=noted))
+
+
+def take_entries(entries: Iterator[Entry]) -> list[Entry]:
+    """Take the next entries of a log, until they have about 1 MiB."""
+    taken: list[Entry] = []
+    size = 0
+    for entry in entries:
+        taken.append(entry)
+        size += len(entry.payload) + ENTRY_BYTES
+        if size >= EXPORT_BYTES:
+            break
+    return taken
