@@ -24,11 +24,11 @@ from rosenblatt.errors import LimitExceeded, RosenblattError
 from rosenblatt.serve.answers import PIECE_BYTES, HeldAnswers
 from rosenblatt.serve.check import check_folder
 from rosenblatt.serve.disk import DiskSpace
-from rosenblatt.serve.guard import Guard, parsed_bytes
+from rosenblatt.serve.guard import Guard
 from rosenblatt.serve.guard import _Request as guard_request
 from rosenblatt.serve.history import History, WrongExample
 from rosenblatt.serve.learners import LEAST_REMEMBERED, make_learner
-from rosenblatt.serve.limits import Limits
+from rosenblatt.serve.limits import Limits, parsed_bytes
 from rosenblatt.serve.log import Log, ModelRecord, first_chain
 from rosenblatt.serve.metrics import Metrics
 from rosenblatt.serve.predictions import PredictionStore
@@ -429,16 +429,18 @@ def test_large_bodies_count_by_what_they_are_parsed_to(tmp_path):
     lists = b"[" + b"[]," * 9_999 + b"[]]"
     assert parsed_bytes(lists) > 500_000
 
-    def request():
+    def request_of(guard):
         return guard_request(guard, {"method": "POST"}, None, None)
 
-    first, second = request(), request()
+    first, second = request_of(guard), request_of(guard)
     first._hold_values(lists)
     assert guard.held_bytes == len(lists) + parsed_bytes(lists)
     with pytest.raises(LimitExceeded, match="queued_bytes"):
         second._hold_values(lists)
     guard.held_bytes -= first.held
     second._hold_values(b"[" + b"[]," * 99_999 + b"[]]")  # alone
+    with pytest.raises(LimitExceeded, match="parsed_bytes"):
+        request_of(Guard(None, None, Limits(parsed_bytes=500_000)))._hold_values(lists)
 
 
 def test_a_kept_example_is_not_long():
@@ -462,6 +464,10 @@ def test_an_import_stays_within_the_memory_of_a_model(tmp_path):
         long = json.dumps({"seq": 2, "time": 0, "learn": [{"text": "x" * 4_000_000, "y": "a"}]}).encode()
         refused = connection.request("POST", "/models/m/log", lines[0] + b"\n" + long, **NDJSON)
         assert (refused.status, refused.json()["line"]) == (413, 2)
+    with Server(tmp_path / "other") as server:
+        many = lines[0] + b'\n{"seq":2,"time":0,"learn":[' + b'{"x":{"a":1},"y":"p"},' * 800_000 + b'{"x":{},"y":"q"}]}'
+        refused = server.connect().request("POST", "/models/m/log", many, **NDJSON)
+        assert (refused.status, refused.json()["limit"], refused.json()["line"]) == (413, "parsed_bytes", 2)
 
 
 # Limits of the disk

@@ -16,7 +16,7 @@ from starlette.responses import Response
 
 from rosenblatt.errors import LimitExceeded, RosenblattError, shown
 from rosenblatt.serve import wire
-from rosenblatt.serve.limits import Limits
+from rosenblatt.serve.limits import Limits, parsed_bytes
 from rosenblatt.serve.metrics import Metrics
 from rosenblatt.serve.problem_details import from_error, problem
 from rosenblatt.serve.tokens import TokenList, Tokens
@@ -41,8 +41,6 @@ SECURITY_HEADERS = [
     (b"cross-origin-opener-policy", b"same-origin"),
 ]
 _SMALL_BODY = 1 << 12  # bytes: what is smaller is not worth counting
-# What Python takes for a document of JSON, by its marks: an object, a list, a member with its name and value, an item.
-_BYTES_BY_MARK = {b"{": 200, b"[": 64, b":": 100, b",": 40}
 _NO_STORE = (b"cache-control", b"no-store")
 _CLOSE = (b"connection", b"close")
 _ONCE = frozenset({b"host", b"origin", b"authorization", b"content-type", b"content-encoding", b"sec-fetch-site"})
@@ -297,8 +295,10 @@ class _Request:
         """Count what a body takes when it is parsed too; one that is alone may take as much as it does."""
         if len(body) < _SMALL_BODY:
             return
-        guard, size = self.guard, len(body) + parsed_bytes(body)
-        others = guard.held_bytes - self.held
+        guard, values = self.guard, parsed_bytes(body)
+        if values > guard.limits.parsed_bytes:
+            raise LimitExceeded("parsed_bytes", values, guard.limits.parsed_bytes, hint="send less in one request")
+        others, size = guard.held_bytes - self.held, len(body) + values
         if others and others + size > guard.limits.queued_bytes:
             raise LimitExceeded("queued_bytes", others + size, guard.limits.queued_bytes, hint="try again later")
         guard.held_bytes += size - self.held
@@ -344,21 +344,6 @@ class _Request:
         _logger.error("%s %r could not be answered", self.scope["method"], self.scope["path"], exc_info=error)
         detail = "the server could not answer because of a bug in it; its log says more"
         return problem(500, "internal-error", "Internal error", detail)
-
-
-def parsed_bytes(body: bytes) -> int:
-    """Return about how much memory the values of a document of JSON take, by its marks.
-
-    Parameters
-    ----------
-    body : bytes
-        The document.
-
-    Returns
-    -------
-    bytes : int
-    """
-    return sum(size * body.count(mark) for mark, size in _BYTES_BY_MARK.items())
 
 
 def _check_token(known: TokenList, scope: str, authorization: bytes | None) -> None:

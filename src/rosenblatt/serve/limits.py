@@ -16,6 +16,8 @@ class Limits(NamedTuple):
         Size of a request's body; larger ones are answered with 413.
     import_bytes : int
         Size of the body of a log that is imported, or of a model file; larger ones are answered with 413.
+    parsed_bytes : int
+        Memory that the values of a body take when it is parsed, about; more are answered with 413.
     head_bytes : int
         Size of a request line with its headers; larger ones are answered with 431.
     answer_bytes : int
@@ -71,6 +73,7 @@ class Limits(NamedTuple):
 
     body_bytes: int = 32 * _MIB
     import_bytes: int = 1 * _GIB
+    parsed_bytes: int = 512 * _MIB
     head_bytes: int = 32 * _KIB
     answer_bytes: int = 64 * _MIB
     rows: int = 10_000
@@ -102,8 +105,26 @@ OPTIONS = {
 
 # The status code of an answer that refuses more than a limit allows. The limits in seconds have their own answers.
 STATUS = {
-    "body_bytes": 413, "import_bytes": 413, "head_bytes": 431, "answer_bytes": 413,
-    "rows": 413, "features": 422, "text_characters": 422,
+    "body_bytes": 413, "import_bytes": 413, "parsed_bytes": 413, "head_bytes": 431,
+    "answer_bytes": 413, "rows": 413, "features": 422, "text_characters": 422,
     "label_characters": 422, "models": 507, "classes": 422, "model_bytes": 507, "disk_free_bytes": 507, "disk_bytes": 507,
     "queued_bytes": 503, "connections": 503, "streams": 503,
 }  # fmt: skip
+
+# What Python takes for a document of JSON, by its marks: an object, a list, a member with its name and value, an item.
+_BYTES_BY_MARK = {b"{": 200, b"[": 64, b":": 100, b",": 40}
+
+
+def parsed_bytes(body: bytes) -> int:
+    """Return about how much memory the values of a document of JSON take, by its marks.
+
+    Parameters
+    ----------
+    body : bytes
+        The document.
+
+    Returns
+    -------
+    bytes : int
+    """
+    return sum(size * body.count(mark) for mark, size in _BYTES_BY_MARK.items())

@@ -315,14 +315,15 @@ async def import_log(request: Request, name: ModelName) -> Response:
     with UploadedLog(service.folder, service.writer.disk, service.limits) as log:
         async for piece in request.stream():
             log.write(piece)
-        state, last = await service.slowly(log.replay)
-        imported = ImportedModel(name)
-        try:
-            await write_parts(service, imported, log)
-            await service.writer.do(CreateJob(name, state, last.time, imported))
-        except BaseException:
-            await service.writer.do(AbandonJob(imported))
-            raise
+        async with service.one_import:
+            state, last = await service.slowly(log.replay)
+            imported = ImportedModel(name)
+            try:
+                await write_parts(service, imported, log)
+                await service.writer.do(CreateJob(name, state, last.time, imported))
+            except BaseException:
+                await service.writer.do(AbandonJob(imported))
+                raise
     return answer({"seq": last.seq, "entries": last.seq}, 201)
 
 

@@ -77,6 +77,7 @@ class Service:
         self._slow = ThreadPoolExecutor(2, "requests")  # what would keep other requests waiting
         self._one_copy = asyncio.Lock()  # of a model, or an earlier state of one, besides the two that every model has
         self._one_long_body = asyncio.Lock()
+        self.one_import = asyncio.Lock()  # whose entries are parsed and learned
 
     def changed(self, model: ServedModel, deleted: bool) -> None:
         """Take note of a model that has changed or was deleted."""

@@ -12,7 +12,7 @@ from rosenblatt.errors import FormatError, InvalidData, LimitExceeded, Rosenblat
 from rosenblatt.serve.disk import DiskSpace
 from rosenblatt.serve.jobs import Learned
 from rosenblatt.serve.learners import make_learner
-from rosenblatt.serve.limits import Limits
+from rosenblatt.serve.limits import Limits, parsed_bytes
 from rosenblatt.serve.spool import SpooledFile
 from rosenblatt.serve.state import (
     CREATE,
@@ -87,6 +87,13 @@ class UploadedLog:
             number += 1
             if len(line) > longest:
                 error = LimitExceeded("body_bytes", len(line), longest, hint="an entry of a log is one line")
+                error.line = number
+                raise error
+            values = parsed_bytes(line)
+            if values > self._limits.parsed_bytes:
+                error = LimitExceeded(
+                    "parsed_bytes", values, self._limits.parsed_bytes, hint="an entry of a log is one line"
+                )
                 error.line = number
                 raise error
             yield line
