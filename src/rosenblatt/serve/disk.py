@@ -57,13 +57,13 @@ class DiskSpace:
         if most is None:
             return
         with self._lock:
-            if monotonic() - self._measured >= _MEASURE_EVERY:
+            used = self._used + self._reserved + 2 * more  # what is written is written twice, for a while
+            if used > most or monotonic() - self._measured >= _MEASURE_EVERY:
                 self._used, self._measured = used_bytes(self._folder), monotonic()
+                used = self._used + self._reserved + 2 * more
             self._used += 2 * more
-            used = self._used + self._reserved
-            if used > most:
-                self._measured = -_MEASURE_EVERY
         if used > most:
+            self.measure()
             raise LimitExceeded("disk_bytes", used, most, hint="delete a model, or archive a part of its log")
 
     def reserve(self, more: int) -> None:

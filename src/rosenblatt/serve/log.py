@@ -49,6 +49,7 @@ from rosenblatt.serve.state import LEARN, SET_BACK, Entry, set_back_target
 
 # Before its number, the name of a model whose entries are being removed, or have not all been written
 DELETED, IMPORTED = "(deleted) ", "(imported) "
+REMOVED_BYTES = 4 << 20  # of entries that are removed in one transaction
 _ENTRY_TYPES = {(int, int, str, bytes, kind) for kind in (str, type(None))}  # of the fields of an entry
 _PAGES_BEFORE_CHECKPOINT = 4_000  # of 4 KiB: what is written twice goes to the disk in larger pieces
 
@@ -395,43 +396,42 @@ class Log:
         """Let a model have a name that none can have, within a transaction; `purge` removes its entries."""
         self._database.execute("UPDATE models SET name = ? || id WHERE id = ?", (DELETED, model))
 
-    def purge(self, most: int = 1000) -> bool:
-        """Remove some of the entries that were archived, or whose models were deleted; return whether there may be more.
-
-        Parameters
-        ----------
-        most : int
-            How many entries to remove.
-
-        Returns
-        -------
-        more : bool
-        """
+    def purge(self) -> bool:
+        """Remove some of the entries that were archived, or whose models were deleted; return whether there may be more."""
         gone = self._database.execute("SELECT id FROM models WHERE name = ? || id LIMIT 1", (DELETED,)).fetchone()
-        if gone is None:
-            return self._purge_archived(most) or self._give_back_pages()
+        if gone is not None:
+            if not self._remove("SELECT entry, length(payload) FROM log WHERE model = ? LIMIT 1000", *gone):
+                with self.transaction() as database:
+                    for table in ("outcomes", "labelled", "snapshots", "archives", "bases"):
+                        database.execute(f"DELETE FROM {table} WHERE model = ?", gone)
+                    database.execute("DELETE FROM models WHERE id = ?", gone)
+            return True
+        archived = "SELECT entry, length(payload) FROM log JOIN bases USING (model) WHERE log.seq <= bases.seq LIMIT 1000"
+        if not self._remove(archived):
+            return self._give_back_pages()
         with self.transaction() as database:
-            rows = "SELECT entry FROM log WHERE model = ? LIMIT ?"
-            removed = database.execute(f"DELETE FROM log WHERE entry IN ({rows})", (*gone, most)).rowcount
-            if removed < most:
-                for table in ("outcomes", "labelled", "snapshots", "archives", "bases"):
-                    database.execute(f"DELETE FROM {table} WHERE model = ?", gone)
-                database.execute("DELETE FROM models WHERE id = ?", gone)
+            for archived_to in database.execute("SELECT model, seq FROM bases").fetchall():
+                database.execute("DELETE FROM outcomes WHERE model = ? AND seq <= ?", archived_to)
         return True
 
-    def _purge_archived(self, most: int) -> bool:
-        """Remove some of the entries that were archived; return whether there were any."""
-        query = "SELECT entry FROM log JOIN bases USING (model) WHERE log.seq <= bases.seq LIMIT ?"
-        entries = self._database.execute(query, (most,)).fetchall()
-        if not entries:
-            return False
-        with self.transaction() as database:
-            database.executemany("DELETE FROM log WHERE entry = ?", entries)
-            for model, seq in database.execute("SELECT model, seq FROM bases").fetchall():
-                database.execute("DELETE FROM outcomes WHERE model = ? AND seq <= ?", (model, seq))
-        return True
+    def _remove(self, query: str, *values: object) -> bool:
+        """Remove the first entries that a query finds, with their bytes; return whether there are any.
 
-    def _give_back_pages(self, most: int = 4_000) -> bool:
+        They are few in one transaction: its pages go to the write-ahead log first, and learning waits for it.
+        """
+        entries: list[tuple[int]] = []
+        size = 0
+        for entry, length in self._database.execute(query, values).fetchall():
+            entries.append((entry,))
+            size += length
+            if size > REMOVED_BYTES:
+                break
+        if entries:
+            with self.transaction() as database:
+                database.executemany("DELETE FROM log WHERE entry = ?", entries)
+        return bool(entries)
+
+    def _give_back_pages(self, most: int = 1_000) -> bool:
         """Give some pages that are not used any more back to the disk; return whether there may be more."""
         free = self._database.execute("PRAGMA freelist_count").fetchone()[0]
         if not free:
