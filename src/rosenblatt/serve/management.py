@@ -191,7 +191,7 @@ async def set_back(request: Request, name: ModelName, body: shapes.SetBackReques
 
 
 @route(router, "POST", "/models/{name}/archive", response_model=shapes.ArchiveAnswer, tags=["log"])
-async def archive_log(request: Request, name: ModelName, body: shapes.ArchiveRequest) -> Response:
+async def archive_log(request: Request, name: ModelName, body: shapes.ArchiveTo | shapes.ArchiveBefore) -> Response:
     """Archive the older entries of the log.
 
     They are written to a compressed file in the folder of the server, and leave the log, which keeps the state after them.

@@ -244,11 +244,16 @@ class SetBackAnswer(Shape):
     to: Seq
 
 
-class ArchiveRequest(Shape):
-    """Which entries to archive: those up to an entry, or those before a date."""
+class ArchiveTo(Shape):
+    """The last entry to archive."""
 
-    to: int | None = Field(None, ge=1, examples=[100])
-    before: str | None = Field(None, description="A date, or date and time; UTC without a zone.", examples=["2026-10-31"])
+    to: int = Field(ge=1, examples=[100])
+
+
+class ArchiveBefore(Shape):
+    """Archive the entries before a date, or date and time; UTC where it has no zone."""
+
+    before: str = Field(json_schema_extra={"format": "date"}, examples=["2026-10-31"])
 
 
 class ArchiveAnswer(Shape):
