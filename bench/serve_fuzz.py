@@ -8,7 +8,7 @@ Nine in ten requests are bytes over a socket: valid requests changed at random, 
 numbers, names and nesting that no parser likes, heads that are not HTTP, lengths and chunks that lie, paths that try to
 leave, requests that stop in the middle. The others are made by schemathesis from /openapi.json, valid and invalid ones;
 each operation must be answered well at least once, or its schema says too little. A request that goes wrong is kept.
-Before these come clients that leave (`bench.leavers`), one for every ten of them.
+Before these come clients that leave (`bench.leavers`), one for every ten of them, and then some that leave the lab.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from typing import Any, NamedTuple
 from urllib.parse import quote
 
 from bench.fuzz import GOLDEN, change, change_model, change_value
-from bench.leavers import leave_server
+from bench.leavers import leave_lab, leave_server
 from bench.serve_kill import file_of
 from bench.server import Server
 from rosenblatt.serve import replay
@@ -529,7 +529,9 @@ def main() -> int:
     print(f"seed {seed}, folder {place}", flush=True)
     if given.only is None:
         (place / "left").mkdir()
-        for problem in leave_server(place / "left", given.times // 10, seed, show=True):
+        left = leave_server(place / "left", given.times // 10, seed, show=True)
+        left += leave_lab(place, given.times // 30, seed, show=True)
+        for problem in left:
             report.fail(-1, None, problem)
     with Server(place / "folder").start() as server:
         if given.only is not None:
