@@ -45,7 +45,7 @@ from rosenblatt.lab.app import RULES
 
 LISTENING = 0.3  # seconds for more of an answer that does not end
 LONG_ANSWER = 1 << 16  # bytes
-HANG = 10.0  # seconds for an answer, or for a close after the client said that it sends no more
+HANG = 30.0  # seconds for an answer, or for a close after the client said that it sends no more
 QUIET = 0.3  # seconds without a change of the open sockets
 SETTLING = 30.0  # seconds until a server must have let go of all that it held for clients that left
 THREADS, BURST = 6, 10  # clients at once, and visits of one route before the next one
@@ -128,7 +128,7 @@ def lab_routes() -> list[Route]:
     long = {"points": many, "epochs": 10_000, "updates": 10_000}
     table = b"x,y,label\n" + b"".join(b"%d,%d,%d\n" % (x, y, sign) for x, y, sign in few * 100)
     bodies = {
-        "/run": lambda draw: json.dumps(long if draw.random() < 0.05 else {"points": few}).encode(),
+        "/run": lambda draw: json.dumps(long if draw.random() < 0.02 else {"points": few}).encode(),
         "/points": lambda draw: table,
     }
 

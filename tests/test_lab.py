@@ -494,7 +494,7 @@ def test_a_port_that_is_taken_is_said(capsys):
 
 
 def test_clients_that_leave_the_lab_at_any_byte(tmp_path):
-    assert leave_lab(tmp_path, times=150, seed=1) == []
+    assert leave_lab(tmp_path, times=100, seed=1) == []
 
 
 def test_without_a_port_the_next_one_is_taken():
