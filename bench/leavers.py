@@ -410,8 +410,8 @@ class Attack:
         """Ask for everything once, some at a time, so that whatever the server makes on demand is there."""
         draw = random.Random(self.seed)
         for route in self.routes:
-            head, body = route.draw(draw)
-            threads = [threading.Thread(target=self._ask, args=(route, head, body)) for _ in range(THREADS)]
+            several = [route.draw(draw) for _ in range(THREADS)]  # of which some ask for the whole answer
+            threads = [threading.Thread(target=self._ask, args=(route, *one)) for one in several]
             for thread in threads:
                 thread.start()
             for thread in threads:
