@@ -9,6 +9,7 @@ import scipy.sparse as sp
 
 import rosenblatt
 from rosenblatt import Perceptron, cluster, errors, workflow
+from rosenblatt.cluster.files import piece_size, shards_of_bytes
 from rosenblatt.workflow import Options, reading_for
 
 pytestmark = pytest.mark.timeout(300)
@@ -66,6 +67,13 @@ def test_files_are_learned_in_shards(client, data, tmp_path, stream):
 def _saved(model, tmp_path):
     model.save(tmp_path / "again.model")
     return tmp_path / "again.model"
+
+
+def test_files_are_cut_by_their_size():
+    sizes = [0, 1, 320, 321, 1 << 31, 1 << 40]
+    assert [piece_size(size, shards=8) for size in sizes] == [1, 1, 10, 11, 1 << 26, 1 << 26]
+    assert [shards_of_bytes(size) for size in sizes] == [8, 8, 8, 8, 16, 1 << 13]
+    assert shards_of_bytes((1 << 30) + 1) == 9
 
 
 @pytest.mark.parametrize("stream", [False, True])

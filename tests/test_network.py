@@ -24,6 +24,13 @@ XOR = [0, 1, 1, 0]
 THRESHOLD_FUNCTIONS = {1: 4, 2: 14, 3: 104}  # how many functions of n inputs one perceptron computes (Muroga 1971)
 
 
+def test_a_unit_fires_where_its_sum_is_the_threshold():
+    exact = Network(np.array([[1.0, 1.0], [1.0, -1.0]]), np.array([2.0, 0.0]), np.array([1.0, 1.0]), 1.0)
+    rows = [[0, 0], [0, 1], [1, 0], [1, 1]]
+    assert exact.hidden(rows).tolist() == [[0, 1], [0, 0], [0, 1], [1, 1]]
+    assert exact(rows).tolist() == [1, 0, 1, 1]
+
+
 def tables(n):
     """Every Boolean function of n inputs."""
     return product([0, 1], repeat=2**n)

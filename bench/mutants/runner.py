@@ -35,6 +35,7 @@ NO_ERROR = "ignore:Module already imported so cannot be rewritten"
 NO_ERRORS = "ignore:.* encountered in (scalar|cast):RuntimeWarning"
 SLOWER = 5  # times that a test may take with a mutant,
 LEAST_SECONDS = 4.0  # and so many seconds of the processor more
+WAITING = 60.0  # seconds that a test may wait for something
 FEW_EXAMPLES = 5  # of hypothesis, where only the functions that a test reaches are asked for
 
 
@@ -157,7 +158,8 @@ def _run_tests(job: Job, folder: Path) -> int:
     arguments = ["-q", "-p", "no:randomly", "-p", "no:cacheprovider", f"--basetemp={folder / 'tests'}", "--tb=short"]
     arguments += ["-W", NO_ERROR, "-k", job.part]
     if job.reach is None:
-        arguments.append("-x")
+        seconds = max((each for tests in job.tests.values() for each in (tests or {}).values()), default=0.0)
+        arguments += ["-x", f"--timeout={WAITING + 20 * seconds:.0f}"]
     else:
         plugins.append(Recorder(Path(job.reach)))
     return int(pytest.main([*arguments, *job.tests], plugins=plugins))
@@ -215,7 +217,7 @@ class _Chosen:
         """Note the test that failed."""
         if report.failed:
             (self.folder / "failed").write_text(report.nodeid)
-        if report.failed and "TookTooLong" in str(report.longrepr):
+        if report.failed and any(sign in str(report.longrepr) for sign in ("TookTooLong", "Failed: Timeout (>")):
             (self.folder / "late").touch()
 
     def pytest_collectreport(self, report: Any) -> None:
