@@ -57,6 +57,7 @@ def test_each_operator_makes_one_small_mistake(line, expected):
         'x = "a" + b + "c"',
         "assert 1 < 2",
         "prefetch(x, 1)",
+        "Number = int | float",
     ],
 )
 def test_what_no_test_should_judge_is_left_alone(source):

@@ -80,8 +80,12 @@ def mutant(file: str, source: str, tree: ast.Module, change: Change) -> Mutant |
     -------
     Mutant or None
     """
-    lines = source.encode().split(b"\n")
     node = change.node
+    function = function_names(tree).get(node.lineno, MODULE)
+    if function == MODULE and isinstance(node, ast.BinOp) and isinstance(node.op, ast.BitOr):
+        return None  # types, joined by |
+
+    lines = source.encode().split(b"\n")
     first, last = node.lineno - 1, (node.end_lineno or node.lineno) - 1
     before, after = lines[first][: node.col_offset], lines[last][node.end_col_offset :]
     changed = before + change.text.encode() + after
@@ -93,7 +97,6 @@ def mutant(file: str, source: str, tree: ast.Module, change: Change) -> Mutant |
     if ast.dump(ast.parse(text)) == ast.dump(tree):
         return None
 
-    function = function_names(tree).get(node.lineno, MODULE)
     old = b" ".join(line.strip() for line in lines[first : last + 1]).decode()
     return Mutant(file, function, change.operator, first + 1, old, changed.strip().decode(), text)
 
