@@ -92,6 +92,16 @@ def with_header(table, data):
     return len(header).to_bytes(8, "little") + header + data
 
 
+def test_the_names_of_facts_are_not_taken_for_arrays(tmp_path, monkeypatch):
+    facts = {f"fact {number}": number for number in range(30)}
+    for count in (2, 4):
+        container.write(tmp_path / f"{count}", facts, {f"array {number}": np.zeros(1) for number in range(count)})
+    monkeypatch.setattr(container, "_MOST_ARRAYS", 2)
+    assert len(container.read(tmp_path / "2")[1]) == 2
+    with pytest.raises(UnreadableModel, match="it has more than 2 arrays"):
+        container.read(tmp_path / "4")
+
+
 @pytest.mark.parametrize(
     "facts",
     [

@@ -315,6 +315,15 @@ def test_what_fails_changes_nothing():
     assert pickle.dumps(clf) == before
 
 
+def test_a_stream_needs_a_rate_that_no_row_to_come_can_spoil():
+    for bounded in ({"eta0": 0.1}, {"normalised": True}, {"normalised": True, "batch": "full", "reduction": "mean"}):
+        assert hasattr(DeltaRuleRegressor(**bounded), "partial_fit")
+    for free in ({}, {"normalised": True, "batch": "full"}):
+        with pytest.raises(AttributeError) as raised:
+            DeltaRuleRegressor(**free).partial_fit([[1.0]], [1.0])
+        assert "partial_fit cannot be used with eta0='auto'" in str(raised.value.__cause__ or raised.value)
+
+
 @pytest.mark.parametrize("method", ["fit", "partial_fit"])
 @pytest.mark.parametrize("classes", [2, 3])
 def test_a_row_whose_length_overflows_is_refused_by_its_number(classes, method):
