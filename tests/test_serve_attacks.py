@@ -1,6 +1,7 @@
 """What an attacker with a token, or a client in a hurry, sends: the server lives, stays within its limits, and goes on."""
 
 import asyncio
+import gc
 import json
 import os
 import random
@@ -9,6 +10,7 @@ import sqlite3
 import sys
 import threading
 import time
+import weakref
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, suppress
 
@@ -20,7 +22,7 @@ pytest.importorskip("fastapi")
 pytest.importorskip("uvloop")
 
 from bench.server import Server
-from rosenblatt.errors import LimitExceeded, RosenblattError
+from rosenblatt.errors import LearningPaused, LimitExceeded, RosenblattError
 from rosenblatt.serve.answers import PIECE_BYTES, HeldAnswers
 from rosenblatt.serve.check import check_folder
 from rosenblatt.serve.disk import DiskSpace
@@ -579,3 +581,41 @@ def test_an_import_of_several_parts_is_one_model_and_a_refused_one_is_gone(own):
     assert connection.request("POST", "/models/copy/log", exported, **NDJSON).status == 409
     own.stop()
     assert check_folder(own.folder).problems == ()
+
+
+def test_a_refusal_keeps_nothing_of_the_request_in_memory(tmp_path):
+    """An error holds the frames that it went through, and these the request: a cycle, if the request holds the error."""
+
+    class Body:
+        size = room = 1 << 20
+        needs_room = True
+        error = None
+
+    with Log(tmp_path / "folder") as log:
+        writer = Writer(log, Limits(disk_free_bytes=1 << 60), None, Metrics())
+        body = Body()
+        writer._refuse_without_room([body])
+        assert isinstance(body.error, LearningPaused)
+        freed = weakref.ref(body)
+        gc.disable()
+        try:
+            del body
+            assert freed() is None
+        finally:
+            gc.enable()
+        writer.states.close()
+
+
+def test_large_bodies_leave_room_for_small_ones():
+    guard = Guard(None, None, Limits(queued_bytes=8 << 20))
+
+    def hold(body):
+        guard_request(guard, {"method": "POST"}, None, None)._hold_values(body)
+
+    hold(b"x" * (4 << 20))
+    with pytest.raises(LimitExceeded, match="queued_bytes"):
+        hold(b"x" * (3 << 20) + b"x")
+    hold(b"x" * (3 << 20))
+    for _ in range(3):
+        hold(b"x" * (1 << 18))
+    assert guard.held_bytes == (7 << 20) + 3 * (1 << 18)

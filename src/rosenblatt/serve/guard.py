@@ -40,7 +40,9 @@ SECURITY_HEADERS = [
     (b"cross-origin-resource-policy", b"same-origin"),
     (b"cross-origin-opener-policy", b"same-origin"),
 ]
-_SMALL_BODY = 1 << 12  # bytes: what is smaller is not worth counting
+_SMALL_BODY = 1 << 12  # bytes: the values of what is smaller are not worth counting
+_MODEST_BODY = 1 << 18  # bytes: for what is smaller …
+_MODEST_SHARE = 8  # … one part of so many of `queued_bytes` is kept, so that large bodies cannot take all of it
 _NO_STORE = (b"cache-control", b"no-store")
 _CLOSE = (b"connection", b"close")
 _ONCE = frozenset({b"host", b"origin", b"authorization", b"content-type", b"content-encoding", b"sec-fetch-site"})
@@ -277,8 +279,11 @@ class _Request:
                 return False
             guard.held_bytes += self.size - self.held
             self.held = self.size
-            if guard.held_bytes > guard.limits.queued_bytes:
-                raise LimitExceeded("queued_bytes", guard.held_bytes, guard.limits.queued_bytes, hint="try again later")
+            most = guard.limits.queued_bytes
+            if self.size > _MODEST_BODY:
+                most -= most // _MODEST_SHARE
+            if guard.held_bytes > most:
+                raise LimitExceeded("queued_bytes", guard.held_bytes, most, hint="try again later")
             if body is None:  # the common case: all came at once
                 self.message = message
                 self._hold_values(message.get("body", b""))
@@ -299,8 +304,11 @@ class _Request:
         if values > guard.limits.parsed_bytes:
             raise LimitExceeded("parsed_bytes", values, guard.limits.parsed_bytes, hint="send less in one request")
         others, size = guard.held_bytes - self.held, len(body) + values
-        if others and others + size > guard.limits.queued_bytes:
-            raise LimitExceeded("queued_bytes", others + size, guard.limits.queued_bytes, hint="try again later")
+        most = guard.limits.queued_bytes
+        if len(body) > _MODEST_BODY:
+            most -= most // _MODEST_SHARE
+        if others and others + size > most:
+            raise LimitExceeded("queued_bytes", others + size, most, hint="try again later")
         guard.held_bytes += size - self.held
         guard.most_held_bytes = max(guard.most_held_bytes, guard.held_bytes)
         self.held = size

@@ -233,6 +233,7 @@ class Writer:
             for model, mark in marks:
                 model.go_back(mark)
             refusal = self._refusal(error)
+            forget_frames(refusal)
             self._deliver([(job, None, refusal) for job in jobs], [])
             return
         finally:
@@ -248,8 +249,9 @@ class Writer:
                 try:
                     answer = job.apply(self)
                 except Exception as error:
-                    job.error = error
                     self._fail(job, error)
+                    forget_frames(error)
+                    job.error = error
             answers.append((job, answer, job.error))
         self._deliver(answers, [(model, model.publishable()) for model in changed if model.failure is None])
         self._save_due(changed)
@@ -260,6 +262,7 @@ class Writer:
             self.disk.check(sum(job.room for job in jobs))
             self.paused, self.needs_room = None, False
         except RosenblattError as error:
+            forget_frames(error)
             self.paused, self.needs_room = error.problem, True
             for job in jobs:
                 job.error = error if job.needs_room else None
