@@ -2,6 +2,7 @@
 
 import asyncio
 import gc
+import itertools
 import json
 import os
 import random
@@ -31,12 +32,12 @@ from rosenblatt.serve.guard import _Request as guard_request
 from rosenblatt.serve.history import History, WrongExample
 from rosenblatt.serve.learners import LEAST_REMEMBERED, make_learner
 from rosenblatt.serve.limits import Limits, parsed_bytes
-from rosenblatt.serve.log import Log, ModelRecord, first_chain
+from rosenblatt.serve.log import Log, LogReader, ModelRecord, first_chain
 from rosenblatt.serve.metrics import Metrics
 from rosenblatt.serve.predictions import PredictionStore
 from rosenblatt.serve.served_model import ServedModel
 from rosenblatt.serve.server import load_models
-from rosenblatt.serve.state import CREATE, Entry, Example, create, read_specification, write_specification
+from rosenblatt.serve.state import CREATE, LEARN, Entry, Example, create, read_specification, write_specification
 from rosenblatt.serve.writer import Writer
 
 
@@ -619,3 +620,32 @@ def test_large_bodies_leave_room_for_small_ones():
     for _ in range(3):
         hold(b"x" * (1 << 18))
     assert guard.held_bytes == (7 << 20) + 3 * (1 << 18)
+
+
+def test_a_log_that_is_read_while_it_grows_is_not_taken_for_damaged(tmp_path):
+    with Log(tmp_path / "folder") as log:
+        log.begin_writing()
+        with log.transaction():
+            number, chain = log.add_model("m").id, first_chain("m")
+            chain = log.add(number, Entry(1, 0, CREATE, b"{}"), None, chain)
+            log.set_last(number, 1, chain)
+        stopped = threading.Event()
+
+        def grow(chain):
+            for seq in itertools.count(2):
+                with log.transaction():
+                    chain = log.add(number, Entry(seq, seq, LEARN, b"{}"), None, chain)
+                    log.set_last(number, seq, chain)
+                if stopped.is_set():
+                    return
+
+        thread = threading.Thread(target=grow, args=(chain,))
+        thread.start()
+        try:
+            for _ in range(500):
+                with LogReader(log.path) as read:
+                    last = read.last(number)[0]
+                    assert sum(1 for _ in read.entries(number, max(1, last - 3))) == min(last, 4)
+        finally:
+            stopped.set()
+            thread.join()

@@ -471,6 +471,8 @@ class LogReader:
             self._database = connect(path, read_only=True) if database is None else database
 
     def __enter__(self) -> Self:
+        """Read the log as it is at one moment, as long as the block runs."""
+        self._database.execute("BEGIN")
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
@@ -520,15 +522,18 @@ class LogReader:
 
     def last(self, model: int) -> tuple[int, bytes, int]:
         """Return seq, chain and time of the last entry of a model."""
-        entry = "SELECT seq, chain, time FROM log WHERE model = ? ORDER BY seq DESC LIMIT 1"
-        with damage_named(self.path):
-            found = self._database.execute(entry, (model,)).fetchone()
-            noted = self._database.execute("SELECT seq, chain FROM models WHERE id = ?", (model,)).fetchone()
-        if found is None or noted is None or found[:2] != noted:
-            seq = None if noted is None or type(noted[0]) is not int else noted[0]
+        # One statement, so that no commit can come between what the log has and what is noted of it.
+        both = self._one(
+            "SELECT log.seq, log.chain, log.time, models.seq, models.chain "
+            "FROM models LEFT JOIN log ON log.model = models.id "
+            "WHERE models.id = ? ORDER BY log.seq DESC LIMIT 1",
+            model,
+        )
+        if both is None or both[0] is None or both[:2] != both[3:]:
+            seq = None if both is None or type(both[3]) is not int else both[3]
             problem = "its last entry is not there, or has changed"
             raise self._damage(problem, model, seq)
-        return found
+        return both[:3]
 
     def chain(self, model: int, seq: int) -> bytes:
         """Return the chain of an entry; before the first, what stands for the name of the model."""
