@@ -1,9 +1,9 @@
 """Entries that are archived leave the log; the model, what comes after them, and what an archive proves, stay."""
 
 import gzip
-import itertools
 import sqlite3
 import time
+import uuid
 from contextlib import closing
 
 import pytest
@@ -17,22 +17,34 @@ from rosenblatt.serve import Client, replay
 from rosenblatt.serve.archive import milliseconds_of
 from rosenblatt.serve.backup import back_up
 from rosenblatt.serve.check import check_folder
-from rosenblatt.serve.log import Log
+from rosenblatt.serve.log import BaseRecord, Log
+from rosenblatt.serve.snapshots import States
 
 
-@pytest.fixture
-def server(tmp_path):
-    with Server(tmp_path / "folder") as started:
+@pytest.fixture(scope="module")
+def server(tmp_path_factory):
+    """A server for all tests, which use a model each; one that stops it starts it again."""
+    with Server(tmp_path_factory.mktemp("archived") / "folder") as started:
         yield started
 
 
 @pytest.fixture
 def model(server):
     with Client(f"http://127.0.0.1:{server.port}") as client:
-        model = client.create("mails")
+        model = client.create(f"mails-{uuid.uuid4().hex}")
         for number in range(20):
             model.learn_one({f"f{number % 7}": 1.0, "x": number}, "ab"[number % 3 % 2])
         yield model
+
+
+def client_of(server):
+    return Client(f"http://127.0.0.1:{server.port}")
+
+
+def number_of(server, model):
+    """The number of a model in the log."""
+    with closing(sqlite3.connect(server.folder / "log.sqlite")) as database:
+        return database.execute("SELECT id FROM models WHERE name = ?", (model.name,)).fetchone()[0]
 
 
 def file_of(model, tmp_path):
@@ -40,11 +52,11 @@ def file_of(model, tmp_path):
     return (tmp_path / "now.model").read_bytes()
 
 
-def wait_until_purged(folder, entries):
+def wait_until_purged(server, number, entries):
     deadline = time.monotonic() + 30
     while True:
-        with closing(sqlite3.connect(folder / "log.sqlite")) as database:
-            if database.execute("SELECT count(*) FROM log").fetchone()[0] == entries:
+        with closing(sqlite3.connect(server.folder / "log.sqlite")) as database:
+            if database.execute("SELECT count(*) FROM log WHERE model = ?", (number,)).fetchone()[0] == entries:
                 return
         assert time.monotonic() < deadline
         time.sleep(0.05)
@@ -60,7 +72,7 @@ def test_an_archive_and_the_rest_of_the_log_are_the_whole_log(server, model, tmp
     before = file_of(model, tmp_path)
     first, second = model.archive(to=8), model.archive(to=15)
     assert [(one["first"], one["last"]) for one in (first, second)] == [(1, 8), (9, 15)]
-    wait_until_purged(server.folder, 6)
+    wait_until_purged(server, number_of(server, model), 6)
     assert file_of(model, tmp_path) == before
     with pytest.raises(UnknownEntry, match="begins with entry 16"):
         model.export_log(tmp_path / "rest.jsonl")
@@ -74,14 +86,14 @@ def test_an_archive_and_the_rest_of_the_log_are_the_whole_log(server, model, tmp
 def test_after_an_archive_the_server_starts_learns_and_shows_states_as_before(server, model, tmp_path):
     whole = [model.at(seq).n_mistakes_ for seq in range(12, 22)]
     model.archive(to=12)
-    wait_until_purged(server.folder, 9)
+    wait_until_purged(server, number_of(server, model), 9)
     assert [model.at(seq).n_mistakes_ for seq in range(12, 22)] == whole
     with pytest.raises(UnknownEntry, match="archived"):
         model.at(11).describe()
     server.kill()
     server.start()
-    with Client(f"http://127.0.0.1:{server.port}") as client:
-        again = client.model("mails")
+    with client_of(server) as client:
+        again = client.model(model.name)
         assert [again.at(seq).n_mistakes_ for seq in range(12, 22)] == whole
         assert again.describe()["archived"] == 12
         again.learn_one({"x": 1.0}, "a")
@@ -91,19 +103,20 @@ def test_after_an_archive_the_server_starts_learns_and_shows_states_as_before(se
     server.stop()
     with closing(sqlite3.connect(server.folder / "log.sqlite")) as database, database:
         database.execute("DELETE FROM snapshots")
-    checked = check_folder(server.folder)
-    assert (checked.problems, checked.entries) == ((), 23)
+    assert check_folder(server.folder).problems == ()
     server.start()
-    with Client(f"http://127.0.0.1:{server.port}") as client:
-        assert file_of(client.model("mails"), tmp_path) == expected
+    with client_of(server) as client:
+        assert file_of(client.model(model.name), tmp_path) == expected
+        assert client.model(model.name).describe()["seq"] == 23
 
 
 def test_a_backup_without_the_archives_is_a_whole_model(server, model, tmp_path):
     model.archive(to=19)
     back_up(server.folder, tmp_path / "copy")
     assert check_folder(tmp_path / "copy").problems == ()
-    with Server(tmp_path / "copy") as copy, Client(f"http://127.0.0.1:{copy.port}") as client:
-        assert client.model("mails").n_seen_ == model.n_seen_ == 20
+    with Log(tmp_path / "copy") as copy:
+        state = States(tmp_path / "copy", copy.read).at(number_of(server, model))
+    assert state.learner.seen == model.n_seen_ == 20
 
 
 def test_what_cannot_be_archived_is_refused(model):
@@ -142,6 +155,7 @@ def test_dates_without_a_zone_are_utc(text, milliseconds):
 
 def test_a_changed_archive_or_state_is_noticed(server, model):
     first, second = model.archive(to=9), model.archive(to=14)
+    number = number_of(server, model)
     server.stop()
     assert check_folder(server.folder).problems == ()
     path = server.folder / "archive" / second["file"]
@@ -155,11 +169,15 @@ def test_a_changed_archive_or_state_is_noticed(server, model):
     (server.folder / "archive" / first["file"]).write_bytes(b"no gzip")
     assert len(check_folder(server.folder).problems) == 1
     with closing(sqlite3.connect(server.folder / "log.sqlite")) as database, database:
-        content = database.execute("SELECT content FROM bases").fetchone()[0]
+        content = database.execute("SELECT content FROM bases WHERE model = ?", (number,)).fetchone()[0]
         changed = content[:-1] + bytes([content[-1] ^ 1])
-        database.execute("UPDATE bases SET content = ?", (changed,))
+        database.execute("UPDATE bases SET content = ? WHERE model = ?", (changed, number))
     with Log(server.folder) as log, pytest.raises(DamagedLog, match="archived"):
-        log.read.base(1)
+        log.read.base(number)
+    with closing(sqlite3.connect(server.folder / "log.sqlite")) as database, database:
+        database.execute("UPDATE bases SET content = ? WHERE model = ?", (content, number))
+    (server.folder / "archive" / first["file"]).unlink()
+    server.start()
 
 
 def test_archives_replay_to_the_state_that_the_log_keeps(server, model):
@@ -168,28 +186,32 @@ def test_archives_replay_to_the_state_that_the_log_keeps(server, model):
         model.learn_one({"z": float(number + 1)}, "ab"[number % 2])
     model.archive(to=3)
     model.archive(to=23)
+    number = number_of(server, model)
     server.stop()
     assert check_folder(server.folder).problems == ()
     with closing(sqlite3.connect(server.folder / "log.sqlite")) as database, database:
-        row = database.execute("SELECT model, seq, time, chain, created, content, history FROM bases").fetchone()
-        from rosenblatt.serve.log import BaseRecord
-
+        row = database.execute("SELECT * FROM bases WHERE model = ?", (number,)).fetchone()
         changed = BaseRecord(*row)._replace(history=row[6].replace('"wrong": ', '"wrong": 1'))
         database.execute("REPLACE INTO bases VALUES (?, ?, ?, ?, ?, ?, ?, ?)", changed.signed())
     assert any("gives another model" in problem for problem in check_folder(server.folder).problems)
+    with closing(sqlite3.connect(server.folder / "log.sqlite")) as database, database:
+        database.execute("REPLACE INTO bases VALUES (?, ?, ?, ?, ?, ?, ?, ?)", row)
+    server.start()
 
 
 def test_a_deleted_model_leaves_nothing_of_its_archive_in_the_log(server, model):
     model.archive(to=10)
-    with Client(f"http://127.0.0.1:{server.port}") as client:
-        client.delete("mails")
-        wait_until_purged(server.folder, 0)
+    number = number_of(server, model)
+    with client_of(server) as client:
+        client.delete(model.name)
+        wait_until_purged(server, number, 0)
         deadline = time.monotonic() + 30
-        for _ in itertools.count():
+        query = "SELECT (SELECT count(*) FROM bases WHERE model = ?), (SELECT count(*) FROM archives WHERE model = ?)"
+        while True:
             with closing(sqlite3.connect(server.folder / "log.sqlite")) as database:
-                counts = [database.execute(f"SELECT count(*) FROM {name}").fetchone()[0] for name in ("bases", "archives")]
-            if counts == [0, 0]:
-                break
+                if database.execute(query, (number, number)).fetchone() == (0, 0):
+                    break
             assert time.monotonic() < deadline
-        client.create("mails").learn_one({"a": 1.0}, "a")
-        assert client.model("mails").describe()["archived"] == 0
+            time.sleep(0.05)
+        client.create(model.name).learn_one({"a": 1.0}, "a")
+        assert client.model(model.name).describe()["archived"] == 0
