@@ -14,7 +14,7 @@ pytest.importorskip("uvloop")
 from bench.server import Server
 from rosenblatt.errors import Conflict, DamagedLog, InvalidParameter, UnknownEntry
 from rosenblatt.serve import Client, replay
-from rosenblatt.serve.archive import milliseconds_of
+from rosenblatt.serve.archive import parse_date
 from rosenblatt.serve.backup import back_up
 from rosenblatt.serve.check import check_folder
 from rosenblatt.serve.log import BaseRecord, Log
@@ -150,7 +150,7 @@ def test_everything_before_a_date_is_archived_but_the_newest_entry(model):
     [("1970-01-02", 86_400_000), ("1970-01-01T00:00:01.5Z", 1_500), ("1970-01-01T02:00:00+02:00", 0)],
 )
 def test_dates_without_a_zone_are_utc(text, milliseconds):
-    assert milliseconds_of(text) == milliseconds
+    assert parse_date(text) == milliseconds
 
 
 def test_a_changed_archive_or_state_is_noticed(server, model):
@@ -192,7 +192,7 @@ def test_archives_replay_to_the_state_that_the_log_keeps(server, model):
     with closing(sqlite3.connect(server.folder / "log.sqlite")) as database, database:
         row = database.execute("SELECT * FROM bases WHERE model = ?", (number,)).fetchone()
         changed = BaseRecord(*row)._replace(history=row[6].replace('"wrong": ', '"wrong": 1'))
-        database.execute("REPLACE INTO bases VALUES (?, ?, ?, ?, ?, ?, ?, ?)", changed.signed())
+        database.execute("REPLACE INTO bases VALUES (?, ?, ?, ?, ?, ?, ?, ?)", changed.with_digest())
     assert any("gives another model" in problem for problem in check_folder(server.folder).problems)
     with closing(sqlite3.connect(server.folder / "log.sqlite")) as database, database:
         database.execute("REPLACE INTO bases VALUES (?, ?, ?, ?, ?, ?, ?, ?)", row)

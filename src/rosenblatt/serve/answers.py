@@ -14,15 +14,17 @@ from rosenblatt.errors import LimitExceeded
 from rosenblatt.serve.limits import Limits
 
 PIECE_BYTES = 1 << 16  # of an answer that are handed to the connection at once
+MODEST_BYTES = 1 << 18  # for answers of this size …
+MODEST_SHARE = 8  # … one part of so many is kept, so that large ones that nobody reads cannot take all
 
 
-class HeldAnswers:
-    """The answers of a server that nobody has taken yet.
+class UnsentAnswers:
+    """Counts the bytes of answers that are not sent yet.
 
     Parameters
     ----------
     limits : Limits
-        How large one may be, and all together (`answer_bytes`, twice that).
+        How large one may be (`answer_bytes`), and all together (`unsent_bytes`).
     """
 
     def __init__(self, limits: Limits):
@@ -36,7 +38,7 @@ class HeldAnswers:
 class AnswerParts:
     """An answer that is made part by part. An error in its `with` block gives its memory back."""
 
-    def __init__(self, held: HeldAnswers):
+    def __init__(self, held: UnsentAnswers):
         self._held = held
         self.parts: list[bytes] = []
         self.size = 0
@@ -54,14 +56,33 @@ class AnswerParts:
         LimitExceeded
             If the answer, or all answers together, would be too large.
         """
+        self._count(len(part))
+        self.parts.append(part)
+
+    def replace(self, place: int, part: bytes) -> None:
+        """Put another part in the place of one.
+
+        Parameters
+        ----------
+        place : int
+            The number of the part.
+        part : bytes
+            The new part.
+        """
+        self._count(len(part) - len(self.parts[place]))
+        self.parts[place] = part
+
+    def _count(self, more: int) -> None:
+        """Count more bytes; raise an error if they are too many."""
         limits = self._held.limits
-        size = self.size + len(part)
+        size = self.size + more
         if size > limits.answer_bytes:
             raise LimitExceeded("answer_bytes", size, limits.answer_bytes, hint="ask for less: fewer rows, or a lower top")
-        held = self._held.bytes + len(part)
-        if held > 2 * limits.answer_bytes:
-            raise LimitExceeded("queued_bytes", held, 2 * limits.answer_bytes, hint="try again later")
-        self.parts.append(part)
+        held, most = self._held.bytes + more, limits.unsent_bytes
+        if size > MODEST_BYTES:
+            most -= most // MODEST_SHARE
+        if held > most:
+            raise LimitExceeded("unsent_bytes", held, most, hint="try again later")
         self.size, self._held.bytes = size, held
 
     def close(self) -> None:
@@ -104,7 +125,7 @@ class _Response(Response):
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         try:
             await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
-            left = deque(self._answer.parts)
+            left: deque[bytes | memoryview] = deque(self._answer.parts)
             self._answer.parts = []
             while left:  # the connection says when it can take more
                 piece = _next_piece(left)
@@ -113,15 +134,16 @@ class _Response(Response):
             self._answer.close()
 
 
-def _next_piece(left: deque[bytes]) -> bytes:
+def _next_piece(left: deque[bytes | memoryview]) -> bytes:
     """Take the next bytes to send from the parts that are left: about PIECE_BYTES of them."""
-    taken: list[bytes] = []
+    taken: list[bytes | memoryview] = []
     room = PIECE_BYTES
     while left and room > 0:
         part = left.popleft()
         if len(part) > 2 * PIECE_BYTES:
-            left.appendleft(part[room:])
-            part = part[:room]
+            view = memoryview(part)  # of which a slice is no copy
+            left.appendleft(view[room:])
+            part = view[:room]
         taken.append(part)
         room -= len(part)
     return b"".join(taken)

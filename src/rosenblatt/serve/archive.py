@@ -1,4 +1,4 @@
-"""The older entries of a log can be archived: they leave the log for a file, and the log keeps the state after them.
+"""Archiving moves the older entries of a log to a compressed file; the log keeps the state after them.
 
 The file has the lines that an export would have, compressed. The log notes its checksum, the chain of its last entry, on
 which that of the next one is built, and the model file and the history as they were then. So a start works as before, and
@@ -11,6 +11,7 @@ from __future__ import annotations
 import gzip
 import json
 import os
+import zlib
 from collections.abc import Iterator
 from contextlib import closing
 from datetime import UTC, datetime
@@ -26,7 +27,7 @@ from rosenblatt.serve.log import ArchiveRecord, BaseRecord, LogReader, ModelReco
 from rosenblatt.serve.state import Entry, State, entry_from_line, entry_to_line, lineage, run_entries, set_back_target
 
 FOLDER = "archive"  # in the folder of the server
-LINES_TOGETHER = 1 << 20  # bytes that are compressed at once
+BLOCK_BYTES = 1 << 20  # bytes that are compressed at once
 
 
 def archive_path(folder: Path, record: ArchiveRecord) -> Path:
@@ -34,7 +35,7 @@ def archive_path(folder: Path, record: ArchiveRecord) -> Path:
     return folder / FOLDER / record.file
 
 
-def milliseconds_of(text: object) -> int:
+def parse_date(text: object) -> int:
     """Return a date, or a date and time, of ISO 8601 in milliseconds since 1970; without a zone it is UTC.
 
     Parameters
@@ -143,7 +144,7 @@ def _blocks(read: LogReader, model: int, first: int, last: int) -> Iterator[byte
     for entry in read.entries(model, first, last):
         block.append(entry_to_line(entry) + b"\n")
         size += len(block[-1])
-        if size >= LINES_TOGETHER:
+        if size >= BLOCK_BYTES:
             yield b"".join(block)
             block, size = [], 0
     yield b"".join(block)
@@ -170,7 +171,9 @@ def base_of(read: LogReader, model: int, state: State) -> BaseRecord:
         parts = state.learner.model.to_parts()
         content = b"".join(bytes(block) for block in container.blocks(parts.facts, parts.arrays))
     history = json.dumps(state.history.to_json())
-    return BaseRecord(model, state.seq, now(), read.chain(model, state.seq), read.created(model), content, history).signed()
+    return BaseRecord(
+        model, state.seq, now(), read.chain(model, state.seq), read.created(model), content, history
+    ).with_digest()
 
 
 def archived_entries(path: Path, record: ArchiveRecord) -> Iterator[Entry]:
@@ -203,7 +206,7 @@ def archived_entries(path: Path, record: ArchiveRecord) -> Iterator[Entry]:
                     raise InvalidData(f"entry {expected} is missing")
                 yield entry
                 expected += 1
-    except (OSError, EOFError, InvalidData) as error:
+    except (OSError, EOFError, InvalidData, zlib.error) as error:
         raise DamagedLog(f"the archive cannot be read: {error}", path=path) from None
     if digest.hexdigest() != record.digest or expected != record.last + 1:
         raise DamagedLog("the archive has changed since it was written", path=path)

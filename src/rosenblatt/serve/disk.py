@@ -7,7 +7,7 @@ from pathlib import Path
 from threading import Lock
 from time import monotonic
 
-from rosenblatt.errors import LearningPaused, LimitExceeded, RosenblattError
+from rosenblatt.errors import LearningPaused, LimitExceeded
 from rosenblatt.serve.limits import Limits
 
 _MEASURE_EVERY = 10.0  # seconds between two sums over all files
@@ -45,14 +45,7 @@ class DiskSpace:
         LimitExceeded
             If the folder would take more than it may.
         """
-        status = os.statvfs(self._folder)
-        free = status.f_bavail * status.f_frsize - more
-        if free < self._limits.disk_free_bytes:
-            least = self._limits.disk_free_bytes
-            problem = f"the disk would have {max(free, 0):,} bytes free, and {least:,} must stay free"
-            raise LearningPaused(
-                problem, hint="make room on the disk, or let less stay free: rosenblatt serve --min-free-disk MIB"
-            )
+        self.check_free(more)
         most = self._limits.disk_bytes
         if most is None:
             return
@@ -66,6 +59,28 @@ class DiskSpace:
             self.measure()
             raise LimitExceeded("disk_bytes", used, most, hint="delete a model, or archive a part of its log")
 
+    def check_free(self, more: int) -> None:
+        """Raise an error if less would stay free on the disk than must.
+
+        Parameters
+        ----------
+        more : int
+            Bytes that are to be written.
+
+        Raises
+        ------
+        LearningPaused
+            If less would stay free than must.
+        """
+        status = os.statvfs(self._folder)
+        free = status.f_bavail * status.f_frsize - more
+        if free < self._limits.disk_free_bytes:
+            least = self._limits.disk_free_bytes
+            problem = f"the disk would have {max(free, 0):,} bytes free, and {least:,} must stay free"
+            raise LearningPaused(
+                problem, hint="make room on the disk, or let less stay free: rosenblatt serve --min-free-disk MIB"
+            )
+
     def reserve(self, more: int) -> None:
         """Take room for a file without a name; raise an error if there is none.
 
@@ -78,7 +93,7 @@ class DiskSpace:
             self._reserved += more
         try:
             self.check(0)
-        except RosenblattError:
+        except BaseException:
             self.release(more)
             raise
 

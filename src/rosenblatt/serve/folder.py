@@ -256,6 +256,22 @@ def give_back_pages(database: sqlite3.Connection, most: int = 0) -> None:
     database.executescript(f"PRAGMA incremental_vacuum({most})")  # `execute` would step once, and free one page
 
 
+def cut_wal(database: sqlite3.Connection) -> bool:
+    """Write all of the write-ahead log of a database into its file, and cut it to nothing; return whether that was done.
+
+    Parameters
+    ----------
+    database : sqlite3.Connection
+        A connection that is in no transaction. It does not wait for those that read: then it can be tried again later.
+    """
+    before = database.execute("PRAGMA busy_timeout").fetchone()[0]
+    database.execute("PRAGMA busy_timeout = 0")
+    try:
+        return not database.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]
+    finally:
+        database.execute(f"PRAGMA busy_timeout = {before}")
+
+
 def flush_folder(folder: Path) -> None:
     """Wait until the disk has the names of the files in a folder."""
     descriptor = os.open(folder, os.O_RDONLY)

@@ -58,7 +58,7 @@ class Rule(NamedTuple):
         The scope that a token must have; None is no token at all.
     limits : mapping of bytes to str
         The content types that a body may have, and the limit on the size of each; none where there is no body. What
-        `import_bytes` limits is handed on piece by piece as it comes, everything else whole.
+        `body_bytes` limits is handed on whole, everything else piece by piece as it comes.
     """
 
     scope: str | None
@@ -81,7 +81,7 @@ RULES: Rules = {
     "/models": {"GET": _PREDICT},
     "/models/{name}": {
         "GET": _PREDICT,
-        "PUT": Rule("administer", {JSON: "body_bytes", FILE: "import_bytes"}),
+        "PUT": Rule("administer", {JSON: "body_bytes", FILE: "model_bytes"}),
         "DELETE": Rule("administer", {}),
     },
     "/models/{name}/learn": {"POST": Rule("learn", _EXAMPLES)},
@@ -265,7 +265,7 @@ class _Request:
         if limit is None:
             return self._receive
         self.limit = limit
-        if limit == "import_bytes":
+        if limit != "body_bytes":
             return self.receive_piece
         return self.receive_whole if await self._collect() else None
 
@@ -282,7 +282,7 @@ class _Request:
             most = guard.limits.queued_bytes
             if self.size > _MODEST_BODY:
                 most -= most // _MODEST_SHARE
-            if guard.held_bytes > most:
+            if guard.held_bytes > max(most, self.held):  # one that is alone may be as large as a body may be
                 raise LimitExceeded("queued_bytes", guard.held_bytes, most, hint="try again later")
             if body is None:  # the common case: all came at once
                 self.message = message

@@ -12,7 +12,15 @@ from typing import TYPE_CHECKING, NamedTuple
 from rosenblatt.errors import Conflict, InvalidParameter, LimitExceeded, RosenblattError
 from rosenblatt.serve.archive import check_archivable
 from rosenblatt.serve.learners import Specification
-from rosenblatt.serve.log import ArchiveRecord, BaseRecord, LoggedAnswer, LogReader, SnapshotRecord, first_chain
+from rosenblatt.serve.log import (
+    ArchiveRecord,
+    BaseRecord,
+    LoggedAnswer,
+    LogReader,
+    SnapshotRecord,
+    archived_error,
+    first_chain,
+)
 from rosenblatt.serve.served_model import ServedModel
 from rosenblatt.serve.snapshots import remove_files, superfluous
 from rosenblatt.serve.state import LEARN, SET_BACK, Entry, Example, State
@@ -30,8 +38,9 @@ class Job(ABC):
     size = 0  # bytes that wait
     needs_room = True  # on the disk
 
+    done: asyncio.Future[object]
+
     def __init__(self) -> None:
-        self.done: asyncio.Future[object] = asyncio.get_running_loop().create_future()
         self.error: BaseException | None = None
 
     @property
@@ -250,7 +259,7 @@ class ImportJob(Job):
         return None
 
 
-class AbandonJob(Job):
+class DiscardImportJob(Job):
     """Remove what was written of an imported log.
 
     Parameters
@@ -295,6 +304,10 @@ class CreateJob(Job):
         self.name, self.state, self.time, self.source = name, state, time, source
         self._model: ServedModel | None = None
         self._created = False
+
+    @property
+    def room(self) -> int:
+        return 0 if isinstance(self.source, ImportedModel) else len(self.source.payload)
 
     def write(self, writer: Writer) -> ServedModel | None:
         there = writer.models.get(self.name)
@@ -374,6 +387,9 @@ class SetBackJob(ModelJob):
 
     def write(self, writer: Writer) -> ServedModel | None:
         writer.check_alive(self.model)
+        archived = writer.log.read.base_seq(self.model.record.id)
+        if self.to < archived:  # since the state was looked for
+            raise archived_error(archived, self.to)
         self._seq = writer.add(self.model, SET_BACK, json.dumps({"to": self.to}).encode()).seq
         return self.model
 
@@ -395,16 +411,17 @@ class ArchiveJob(ModelJob):
         The file that has them.
     base : BaseRecord
         What stands for them in the log.
+    log_bytes : int
+        The bytes that they had in the log.
     """
 
-    def __init__(self, model: ServedModel, archive: ArchiveRecord, base: BaseRecord):
-        super().__init__()
-        self.model, self.archive, self.base = model, archive, base
-        self._removed: list[SnapshotRecord] = []
+    needs_room = False  # it makes some
 
-    @property
-    def room(self) -> int:
-        return len(self.base.content)
+    def __init__(self, model: ServedModel, archive: ArchiveRecord, base: BaseRecord, log_bytes: int):
+        # made in another thread than the loop's, which gives it its future when it is handed over
+        self.model, self.archive, self.base, self.error = model, archive, base, None
+        self.log_bytes, self.is_committed = log_bytes, False
+        self._removed: list[SnapshotRecord] = []
 
     def write(self, writer: Writer) -> ServedModel | None:
         writer.check_alive(self.model)
@@ -417,10 +434,11 @@ class ArchiveJob(ModelJob):
         return None
 
     def apply(self, writer: Writer) -> object:
-        remove_files(writer.log.folder, self._removed)
+        self.is_committed = True
         self.model.archived = self.base.seq
-        self.model.log_bytes = writer.log.read.size(self.model.record.id, self.base.seq)
+        self.model.log_bytes -= self.log_bytes
         writer.purging = True
+        remove_files(writer.log.folder, self._removed)
         return None
 
 
@@ -445,7 +463,7 @@ class SnapshotJob(ModelJob):
         if writer.models.get(self.model.name) is not self.model:
             self._removed = [self.record]
             return None
-        if self.record.seq <= self.model.archived:
+        if self.record.seq <= writer.log.read.base_seq(self.model.record.id):
             self._removed = [self.record]
             return None
         known = writer.log.read.snapshots(self.model.record.id)

@@ -22,7 +22,7 @@ from rosenblatt.serve import shapes
 from rosenblatt.serve.answers import AnswerParts
 from rosenblatt.serve.jobs import Learned, LearnJob
 from rosenblatt.serve.learners import Row, ServedLearner, label_text
-from rosenblatt.serve.limits import Limits
+from rosenblatt.serve.limits import FEATURE_BYTES, Limits
 from rosenblatt.serve.routing import At, Key, ModelName, lines_too, make_router, route
 from rosenblatt.serve.served_model import Published, ServedModel
 from rosenblatt.serve.service import (
@@ -105,6 +105,7 @@ async def put_stored_rows(service: Service, model: ServedModel, raw: list[Any]) 
     What a request to predict has stored is parsed once, however many of its rows are wanted.
     """
     requests: dict[str, list[int]] = {}  # the places of the examples with a row of it
+    size = 0
     place, turn_ends = 0, perf_counter() + TURN_SECONDS
     try:
         for place, example in enumerate(raw):
@@ -124,6 +125,8 @@ async def put_stored_rows(service: Service, model: ServedModel, raw: list[Any]) 
                 row = rows.get(example["id"])
                 if row is None:
                     raise service.store.no_such_prediction(example["id"])
+                size += row_bytes(row)
+                check_parsed(size, service.limits)
                 for part in ("x", "text"):
                     if part in row:
                         example[part] = row[part]
@@ -135,14 +138,32 @@ async def put_stored_rows(service: Service, model: ServedModel, raw: list[Any]) 
     return bool(requests)
 
 
+def row_bytes(example: dict[str, Any]) -> int:
+    """Return about how much memory the row of an example takes."""
+    x, text = example.get("x"), example.get("text")
+    size = len(text) if isinstance(text, str) else 0
+    if isinstance(x, dict):
+        return size + FEATURE_BYTES * len(x) + sum(map(len, x))
+    return size + FEATURE_BYTES * (len(x) if isinstance(x, list) else 1)
+
+
+def check_parsed(size: int, limits: Limits) -> None:
+    """Raise an error if the rows of a request take more memory than they may."""
+    if size > limits.parsed_bytes:
+        raise LimitExceeded("parsed_bytes", size, limits.parsed_bytes, hint="send less in one request")
+
+
 async def checked_examples(service: Service, model: ServedModel, raw: Sequence[Any]) -> list[Example]:
     """Return examples of JSON, checked for what a model can learn; other requests are served in between."""
     learner, limits = model.published.learner, service.limits
     examples: list[Example] = []
-    turn_ends = perf_counter() + TURN_SECONDS
+    size, turn_ends = 0, perf_counter() + TURN_SECONDS
     try:
         for example in raw:
             examples.append(read_example(learner, example, limits))
+            if "text" in example:  # whose features take more than the text that was counted when it came
+                size += FEATURE_BYTES * len(examples[-1].row) + learner.text.words * len(example["text"])
+                check_parsed(size, limits)
             if perf_counter() > turn_ends:
                 turn_ends = await next_turn()
         return examples
@@ -211,8 +232,8 @@ async def predict(request: Request, name: ModelName, body: shapes.PredictRequest
             await add_predictions(service, model, state, raw, *options, parts)
             number = service.store.store(model.record.id, content) if store else None
             add_ids(parts, service.store.ids(number, len(raw)), b",")
-            parts.parts[0] = b'{"predictions":[' + parts.parts[0]
-            parts.parts[-1] = parts.parts[-1][:-1] + b'],"seq":' + str(state.seq).encode() + b"}"
+            parts.replace(0, b'{"predictions":[' + parts.parts[0])
+            parts.replace(-1, parts.parts[-1][:-1] + b'],"seq":' + str(state.seq).encode() + b"}")
             return parts.response(JSON)
 
 
@@ -257,7 +278,7 @@ def add_ids(parts: AnswerParts, ids: Sequence[str | None], end: bytes) -> None:
     """Put the ids into an answer of predictions, each a JSON object, and an end behind each."""
     for place, identifier in enumerate(ids):
         text = b"null" if identifier is None else b'"' + identifier.encode() + b'"'
-        parts.parts[place] = parts.parts[place][:-1] + b',"id":' + text + b"}" + end
+        parts.replace(place, parts.parts[place][:-1] + b',"id":' + text + b"}" + end)
 
 
 def predict_example(

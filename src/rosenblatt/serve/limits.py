@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+WIDEST_CHARACTER = 4  # bytes in memory of each character of a text that has one such
+FEATURE_BYTES = 150  # of a feature of a row, besides the characters of its name
 _KIB, _MIB, _GIB = 2**10, 2**20, 2**30
 
 
@@ -17,12 +19,14 @@ class Limits(NamedTuple):
     import_bytes : int
         Size of the body of a log that is imported, or of a model file; larger ones are answered with 413.
     parsed_bytes : int
-        Memory that the values of a body take when it is parsed, about; more are answered with 413.
+        Memory that the values of a body take when it is parsed, about, with the features of its texts and the rows of its
+        predictions' ids; more are answered with 413.
     head_bytes : int
         Size of a request line with its headers; larger ones are answered with 431.
     answer_bytes : int
-        Size of an answer with predictions, weights or a history; larger ones are refused with 413, and when those that are
-        not sent yet have twice that, with 503.
+        Size of an answer with predictions, weights or a history; larger ones are refused with 413.
+    unsent_bytes : int
+        Size of all such answers that clients have not read yet; more are refused with 503.
     rows : int
         Examples in a request; more are answered with 413.
     features : int
@@ -76,6 +80,7 @@ class Limits(NamedTuple):
     parsed_bytes: int = 512 * _MIB
     head_bytes: int = 32 * _KIB
     answer_bytes: int = 64 * _MIB
+    unsent_bytes: int = 128 * _MIB
     rows: int = 10_000
     features: int = 100_000
     text_characters: int = 1_000_000
@@ -106,7 +111,7 @@ OPTIONS = {
 # The status code of an answer that refuses more than a limit allows. The limits in seconds have their own answers.
 STATUS = {
     "body_bytes": 413, "import_bytes": 413, "parsed_bytes": 413, "head_bytes": 431,
-    "answer_bytes": 413, "rows": 413, "features": 422, "text_characters": 422,
+    "answer_bytes": 413, "unsent_bytes": 503, "rows": 413, "features": 422, "text_characters": 422,
     "label_characters": 422, "models": 507, "classes": 422, "model_bytes": 507, "disk_free_bytes": 507, "disk_bytes": 507,
     "queued_bytes": 503, "connections": 503, "streams": 503,
 }  # fmt: skip
@@ -127,4 +132,6 @@ def parsed_bytes(body: bytes) -> int:
     -------
     bytes : int
     """
-    return sum(size * body.count(mark) for mark, size in _BYTES_BY_MARK.items())
+    is_plain = body.isascii() and b"\\u" not in body
+    text = len(body) if is_plain else WIDEST_CHARACTER * len(body)
+    return text + sum(size * body.count(mark) for mark, size in _BYTES_BY_MARK.items())

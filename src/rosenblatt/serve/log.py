@@ -23,6 +23,7 @@ import sqlite3
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import closing, contextmanager, suppress
+from itertools import pairwise
 from pathlib import Path
 from types import TracebackType
 from typing import Any, NamedTuple, Self
@@ -41,6 +42,7 @@ from rosenblatt.serve.folder import (
     FolderLock,
     check_files,
     connect,
+    cut_wal,
     damage_named,
     flush_folder,
     give_back_pages,
@@ -119,7 +121,7 @@ class BaseRecord(NamedTuple):
     history: str  # JSON
     digest: bytes = b""  # of all this
 
-    def signed(self) -> BaseRecord:
+    def with_digest(self) -> BaseRecord:
         """Return it with its digest."""
         head = json.dumps([self.model, self.seq, self.time, self.history]).encode()
         parts = [xxh3_128_digest(part) for part in (head, self.chain, self.created, self.content)]
@@ -440,8 +442,7 @@ class Log:
         left = self._database.execute("PRAGMA freelist_count").fetchone()[0]
         if left < free and left:
             return True
-        self._database.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
-        return False
+        return not cut_wal(self._database)
 
     def disk_bytes(self) -> int:
         """Return the bytes of the log on the disk, with what SQLite has not put into its place yet."""
@@ -558,6 +559,8 @@ class LogReader:
         if self._one("SELECT 1 FROM sqlite_master WHERE name = 'bases'") is None:
             return 0
         found = self._one("SELECT seq FROM bases WHERE model = ?", model)
+        if found is not None and type(found[0]) is not int:
+            raise self._damage("what the log says of its archives is not a number", model)
         return 0 if found is None else found[0]
 
     def base(self, model: int) -> BaseRecord | None:
@@ -567,8 +570,8 @@ class LogReader:
         fields = self._one("SELECT * FROM bases WHERE model = ?", model)
         try:
             record = BaseRecord(*fields)
-            whole = record.signed() == record
-        except TypeError:
+            whole = record.with_digest() == record
+        except (TypeError, ValueError):
             whole = False
         if not whole:
             raise self._damage("the state after its archived entries has changed", model)
@@ -580,7 +583,14 @@ class LogReader:
             return []
         with damage_named(self.path):
             rows = self._database.execute("SELECT * FROM archives WHERE model = ? ORDER BY first", (model,)).fetchall()
-        return [ArchiveRecord(*row) for row in rows]
+        records = [ArchiveRecord(*row) for row in rows]
+        for record in records:
+            if [type(field) for field in record] != [int, int, int, int, str, str, int]:
+                raise self._damage("what the log says of an archive cannot be read", model)
+        adjoin = [(record.last, following.first) for record, following in pairwise(records)]
+        if not records or records[-1].last != self.base_seq(model) or any(last + 1 != first for last, first in adjoin):
+            raise self._damage("what the log says of its archives is not complete", model)
+        return records
 
     def created(self, model: int) -> bytes:
         """Return the payload of the entry that created a model, also where it was archived."""

@@ -1,6 +1,6 @@
 """The routes to create, describe, set back, export and delete models."""
 
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Iterator
 from functools import partial
 from heapq import nlargest
 from itertools import islice
@@ -19,10 +19,10 @@ from rosenblatt.errors import (
 )
 from rosenblatt.modelfile import container
 from rosenblatt.serve import shapes
-from rosenblatt.serve.archive import milliseconds_of
+from rosenblatt.serve.archive import parse_date
 from rosenblatt.serve.history import Window
-from rosenblatt.serve.jobs import AbandonJob, CreateJob, DeleteJob, ImportedModel, ImportJob, SetBackJob, model_exists
-from rosenblatt.serve.learners import Label, ServedLearner, label_text, make_learner
+from rosenblatt.serve.jobs import CreateJob, DeleteJob, DiscardImportJob, ImportedModel, ImportJob, SetBackJob, model_exists
+from rosenblatt.serve.learners import Label, ServedLearner, Specification, label_text, make_learner
 from rosenblatt.serve.log import LogReader, archived_error, now
 from rosenblatt.serve.routing import At, ModelName, make_router, route
 from rosenblatt.serve.service import Service, answer, body_type, describe, iso, large_answer, only, service_of, whole_number
@@ -59,8 +59,9 @@ async def list_models(request: Request) -> Response:
     models = service.models
     with service.answers.begin() as parts:
         for place, name in enumerate(sorted(models)):
-            parts.add(b"," * bool(place) + to_json(describe(models[name], models[name].published), inf_nan_mode="null"))
-        parts.parts = [b'{"models":[', *parts.parts, b"]}"]
+            parts.add(b"," if place else b'{"models":[')
+            parts.add(to_json(describe(models[name], models[name].published), inf_nan_mode="null"))
+        parts.add(b"]}" if models else b'{"models":[]}')
         return parts.response(JSON)
 
 
@@ -76,11 +77,17 @@ async def create_model(request: Request, name: ModelName, body: shapes.ModelSett
     body, in base64. Creating the same model twice is no error.
     """
     service = service_of(request)
-    name, content = check_name(request.path_params["name"]), await request.body()
+    name = check_name(request.path_params["name"])
     if body_type(request) == MODEL_FILE:
-        specification = read_specification({})._replace(learner="file", file=content)
-    else:
-        specification = read_specification(parse_json(content) if content.strip() else {})
+        async with service.one_import:  # which may be as large as a model
+            specification = read_specification({})._replace(learner="file", file=await request.body())
+            return await create_from(service, name, specification)
+    content = await request.body()
+    return await create_from(service, name, read_specification(parse_json(content) if content.strip() else {}))
+
+
+async def create_from(service: Service, name: str, specification: Specification) -> Response:
+    """Create a model of a specification, if there is none of this name that was made of the same."""
     learner = await service.slowly(partial(make_learner, specification, service.limits))
     del learner
     entry = Entry(1, now(), CREATE, write_specification(specification))
@@ -157,22 +164,25 @@ async def show_weights(
     model = service.find(request)
     count = min(whole_number(request, "top", 1, 20) or 20, 10_000)
     wanted = request.query_params.get("label")
-    async with service.state_of(request, model, own=True) as state:
+    async with service.state_of(request, model, copy=True) as state:
         labels = [each for each in state.learner.classes if wanted is None or label_text(each) == wanted]
         if wanted is not None and not labels:
             raise UnknownLabel(wanted, state.learner.classes)
-        found = await service.slowly(partial(heaviest_weights, state.learner, labels[:MOST_LABELS], count))
-        return large_answer(service, {"seq": state.seq, **found})
+        with service.answers.begin() as parts:
+            intercepts: dict[str, float] = {}
+            parts.add(b'{"seq":' + str(state.seq).encode() + b',"weights":{')
+            for each in labels[:MOST_LABELS]:
+                name = label_text(each)
+                heaviest, intercepts[name] = await service.slowly(partial(heaviest_weights, state.learner, each, count))
+                parts.add(b"," * (len(intercepts) > 1) + to_json(name) + b":" + to_json(heaviest, inf_nan_mode="null"))
+            parts.add(b'},"intercepts":' + to_json(intercepts, inf_nan_mode="null") + b"}")
+            return parts.response(JSON)
 
 
-def heaviest_weights(learner: ServedLearner, labels: Sequence[Label], count: int) -> dict[str, dict[str, object]]:
-    """Return the heaviest weights of labels, and their intercepts."""
-    weights: dict[str, object] = {}
-    intercepts: dict[str, object] = {}
-    for label in labels:
-        values, intercepts[label_text(label)] = learner.weights(label)
-        weights[label_text(label)] = nlargest(count, values.items(), key=lambda item: abs(item[1]))
-    return {"weights": weights, "intercepts": intercepts}
+def heaviest_weights(learner: ServedLearner, label: Label, count: int) -> tuple[list[tuple[str | int, float]], float]:
+    """Return the heaviest weights of a label, and its intercept."""
+    weights, intercept = learner.weights(label)
+    return nlargest(count, weights.items(), key=lambda item: abs(item[1])), intercept
 
 
 @route(router, "POST", "/models/{name}/set-back", response_model=shapes.SetBackAnswer, tags=["models"])
@@ -208,7 +218,7 @@ async def archive_log(request: Request, name: ModelName, body: shapes.ArchiveTo 
             raise InvalidParameter("to", to, "the number of an entry")
         archive = await service.archive(model, lambda read: to)
     else:
-        time = milliseconds_of(document["before"])
+        time = parse_date(document["before"])
         archive = await service.archive(model, lambda read: last_archivable(read, model.record.id, time))
     values = {"first": archive.first, "last": archive.last, "file": archive.file}
     return answer({**values, "bytes": archive.bytes, "digest": archive.digest})
@@ -216,7 +226,10 @@ async def archive_log(request: Request, name: ModelName, body: shapes.ArchiveTo 
 
 def last_archivable(read: LogReader, model: int, time: int) -> int:
     """Return the last entry of a model before a time; the newest one stays."""
-    return min(read.last_before(model, time), read.last(model)[0] - 1)
+    last, first = min(read.last_before(model, time), read.last(model)[0] - 1), read.base_seq(model) + 1
+    if last < first < read.last(model)[0]:
+        raise InvalidParameter("before", iso(time), f"a date after entry {first} was written: no entry is as old")
+    return last
 
 
 @route(
@@ -322,7 +335,7 @@ async def import_log(request: Request, name: ModelName) -> Response:
                 await write_parts(service, imported, log)
                 await service.writer.do(CreateJob(name, state, last.time, imported))
             except BaseException:
-                await service.writer.do(AbandonJob(imported))
+                await service.writer.do(DiscardImportJob(imported))
                 raise
     return answer({"seq": last.seq, "entries": last.seq}, 201)
 

@@ -16,7 +16,7 @@ from typing import Any
 
 from rosenblatt.errors import FormatError, UnknownEntry, shown
 from rosenblatt.serve.disk import DiskSpace
-from rosenblatt.serve.folder import give_back_pages
+from rosenblatt.serve.folder import cut_wal, give_back_pages
 from rosenblatt.serve.limits import Limits
 from rosenblatt.serve.log import now
 from rosenblatt.serve.state import parse_json
@@ -190,7 +190,7 @@ class PredictionStore:
         database.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
         large = 0 if needs_room else LARGE_WAL if self._most is None else min(LARGE_WAL, self._most // 8)
         if self._wal.exists() and self._wal.stat().st_size > large:
-            database.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()  # soon done, since little is left to copy
+            cut_wal(database)  # soon done, since little is left to copy
 
     def _too_much(self, needs_room: bool) -> int:
         """Return how many bytes to remove: where there is little room, enough that it is not needed again soon."""

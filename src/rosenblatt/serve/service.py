@@ -20,16 +20,17 @@ from rosenblatt.errors import (
     InvalidDataType,
     InvalidParameter,
     LimitExceeded,
+    RosenblattError,
     UnknownModel,
     shown,
 )
-from rosenblatt.serve.answers import HeldAnswers
+from rosenblatt.serve.answers import UnsentAnswers
 from rosenblatt.serve.archive import archive_path, base_of, check_archivable, write_archive
 from rosenblatt.serve.events import Feed
 from rosenblatt.serve.jobs import ArchiveJob, Learned, OutcomesJob
 from rosenblatt.serve.learners import ServedLearner
 from rosenblatt.serve.limits import Limits
-from rosenblatt.serve.log import ArchiveRecord, BaseRecord, LogReader
+from rosenblatt.serve.log import ArchiveRecord, LogReader
 from rosenblatt.serve.metrics import Metrics
 from rosenblatt.serve.predictions import PredictionStore
 from rosenblatt.serve.served_model import Published, ServedModel
@@ -72,7 +73,7 @@ class Service:
         writer.changed = self.changed
         self.feed = Feed()
         self.stopping = False
-        self.answers = HeldAnswers(limits)
+        self.answers = UnsentAnswers(limits)
         self._earlier: OrderedDict[tuple[int, int], Published] = OrderedDict()
         self._slow = ThreadPoolExecutor(2, "requests")  # what would keep other requests waiting
         self._one_copy = asyncio.Lock()  # of a model, or an earlier state of one, besides the two that every model has
@@ -115,13 +116,13 @@ class Service:
             return value
 
     @asynccontextmanager
-    async def state_of(self, request: Request, model: ServedModel, own: bool = False) -> AsyncIterator[Published]:
-        """Have the state of a model that a request asks for; with `own` one whose learner nobody changes, however long it
+    async def state_of(self, request: Request, model: ServedModel, copy: bool = False) -> AsyncIterator[Published]:
+        """Have the state of a model that a request asks for; with `copy` one whose learner nobody changes, however long it
         takes. There is one copy, or earlier state, at a time: those that are asked for at once must not take the memory of
         as many models. Small earlier states are kept for a while."""
         seq = whole_number(request, "at", 1)
         is_newest = seq is None or seq == model.published.seq
-        if is_newest and not own:
+        if is_newest and not copy:
             yield model.published
             return
         async with self._one_copy:
@@ -165,22 +166,25 @@ class Service:
     async def archive(self, model: ServedModel, last_of: Callable[[LogReader], int]) -> ArchiveRecord:
         """Archive the entries of a model up to the one that a function says, and return what was archived."""
         async with self._one_copy:
-            archive, base = await self.slowly(partial(self._archive, model, last_of))
-        try:
-            await self.writer.do(ArchiveJob(model, archive, base))
-        except BaseException:
-            archive_path(self.folder, archive).unlink(missing_ok=True)
-            raise
-        return archive
+            job = await self.slowly(partial(self._archive, model, last_of))
+            try:
+                await self.writer.do(job)
+            except RosenblattError:
+                if not job.is_committed:
+                    archive_path(self.folder, job.archive).unlink(missing_ok=True)
+                raise
+            return job.archive
 
-    def _archive(self, model: ServedModel, last_of: Callable[[LogReader], int]) -> tuple[ArchiveRecord, BaseRecord]:
+    def _archive(self, model: ServedModel, last_of: Callable[[LogReader], int]) -> ArchiveJob:
         number = model.record.id
         with LogReader(self.writer.log.path) as read:
             last = last_of(read)
             first = check_archivable(read, number, last)
             base = base_of(read, number, States(self.folder, read).at(number, last))
-            self.writer.disk.check(read.size(number) + len(base.content))
-            return write_archive(self.folder, read, model.record, first, last), base
+            size = read.size(number, first - 1) - read.size(number, last)
+            self.writer.disk.check_free(size + len(base.content))
+            archive = write_archive(self.folder, read, model.record, first, last)
+        return ArchiveJob(model, archive, base, size)
 
     def _outcomes(self, model: int, seq: int) -> list[Learned]:
         with LogReader(self.writer.log.path) as read:
@@ -315,7 +319,11 @@ async def parse_lines(body: bytes, most: int) -> list[tuple[bytes, Any]]:
     """Return the lines of a body that are not blank, each with its value."""
     found: list[tuple[bytes, Any]] = []
     turn_ends = await next_turn()
-    for number, line in enumerate(body.split(b"\n"), 1):
+    number = end = 0
+    while end < len(body):
+        start = end
+        end = body.find(b"\n", start) + 1 or len(body)
+        line, number = body[start:end].rstrip(b"\r\n"), number + 1
         if line and not line.isspace():
             try:
                 found.append((line, parse_json(line, f"line {number}")))

@@ -1,15 +1,16 @@
-"""What is too large for memory goes through a file without a name, which is gone when it is closed: logs that are uploaded,
-and model files that are downloaded."""
+"""What is too large for memory goes through a temporary file, whose room on the disk counts as the folder's: logs that are
+uploaded, and large model files that are downloaded."""
 
 from __future__ import annotations
 
 import tempfile
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
 from typing import IO
 
 from fastapi import Response
-from starlette.responses import StreamingResponse
+from starlette.types import Receive, Scope, Send
 
 from rosenblatt.errors import LearningPaused
 from rosenblatt.serve.disk import DiskSpace
@@ -18,7 +19,7 @@ PIECE_BYTES = 1 << 18  # that are read, and handed to the connection, at once
 
 
 class SpooledFile:
-    """A file without a name in the folder of a server, whose bytes count as the folder's.
+    """A temporary file in the folder of a server; it is gone when it is closed.
 
     Parameters
     ----------
@@ -26,12 +27,20 @@ class SpooledFile:
         The folder.
     disk : DiskSpace
         The room in it.
+
+    Raises
+    ------
+    LearningPaused
+        If no file can be made.
     """
 
     def __init__(self, folder: Path, disk: DiskSpace):
         self._disk = disk
         self.size = 0
-        self.file: IO[bytes] = tempfile.TemporaryFile(dir=folder)  # noqa: SIM115  # closed by close
+        try:
+            self.file: IO[bytes] = tempfile.TemporaryFile(dir=folder)  # noqa: SIM115  # closed by close
+        except OSError as error:
+            raise LearningPaused(f"there is no temporary file to be had: {error.strerror}") from None
 
     def write(self, pieces: Iterable[bytes | memoryview]) -> None:
         """Add pieces at the end.
@@ -52,12 +61,14 @@ class SpooledFile:
                 self._disk.reserve(size)
                 self.size += size
                 self.file.write(piece)
+            self.file.flush()
         except OSError as error:
             raise LearningPaused(f"there is no room for a temporary file: {error.strerror}") from None
 
     def close(self) -> None:
         """Close the file, and free its room."""
-        self.file.close()
+        with suppress(OSError):  # of what could not be written
+            self.file.close()
         self._disk.release(self.size)
         self.size = 0
 
@@ -73,14 +84,27 @@ class SpooledFile:
         -------
         response : Response
         """
-        size = self.size
+        return _FileResponse(self, media_type)
 
-        async def content() -> AsyncIterator[bytes]:
-            try:
-                self.file.seek(0)
-                while piece := self.file.read(PIECE_BYTES):
-                    yield piece
-            finally:
-                self.close()
 
-        return StreamingResponse(content(), media_type=media_type, headers={"Content-Length": str(size)})
+class _FileResponse(Response):
+    """A response with the content of a temporary file."""
+
+    def __init__(self, spooled: SpooledFile, media_type: str):
+        super().__init__(None, media_type=media_type)
+        self._spooled = spooled
+        self.headers["Content-Length"] = str(spooled.size)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        try:
+            await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
+            file, left = self._spooled.file, self._spooled.size
+            file.seek(0)
+            while left:
+                piece = file.read(min(PIECE_BYTES, left))
+                if not piece:
+                    raise OSError("the temporary file is shorter than it was")
+                left -= len(piece)
+                await send({"type": "http.response.body", "body": piece, "more_body": left > 0})
+        finally:
+            self._spooled.close()

@@ -28,6 +28,7 @@ from rosenblatt.serve.learners import Label, Row, ServedLearner, Specification, 
 from rosenblatt.serve.limits import Limits
 from rosenblatt.serve.text import TextFeatures
 
+LATEST = 253_402_300_799_999  # milliseconds since 1970, at the end of the year 9999
 CREATE, LEARN, SET_BACK = "create", "learn", "set_back"
 NO_LIMITS = Limits(*(1 << 62 for _ in Limits._fields))  # what was accepted once is applied whatever the limits are now
 EXAMPLE_KEYS = {"x", "text", "y", "w", "id"}
@@ -519,6 +520,8 @@ def entry_from_line(line: bytes, number: int) -> Entry:
     kinds = [kind for kind in (CREATE, LEARN, SET_BACK) if isinstance(values, dict) and kind in values]
     if len(kinds) != 1 or type(values.get("seq")) is not int or type(values.get("time")) is not int:
         raise FormatError('an entry must have "seq", "time" and one of "create", "learn", "set_back"', line=number)
+    if not 0 <= values["time"] <= LATEST:
+        raise FormatError("the time of an entry must be milliseconds since 1970, until the year 9999", line=number)
     content, key = values[kinds[0]], values.get("key")
     if values.keys() - {"seq", "time", "key", kinds[0]} or not isinstance(key, str | None):
         raise FormatError(f'an entry has "seq", "time", "key" and "{kinds[0]}", and nothing else', line=number)

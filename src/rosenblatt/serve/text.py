@@ -11,11 +11,11 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from rosenblatt.errors import InvalidParameter, UnknownParameter
+from rosenblatt.serve.limits import WIDEST_CHARACTER
 
 _WORD = re.compile(r"\w+")
 _MOST_WORDS = 5  # in a run
 NAME_HEAD = 76  # bytes at most that a str of Python has besides its characters
-WIDEST_CHARACTER = 4  # bytes of a character in memory, at most
 
 
 class TextFeatures(NamedTuple):

@@ -107,6 +107,7 @@ class Writer:
         if self.queued_bytes + job.size > self.limits.queued_bytes:
             raise LimitExceeded("queued_bytes", self.queued_bytes + job.size, self.limits.queued_bytes)
         self.queued_bytes += job.size
+        job.done = self._loop.create_future()
         self._queue.put(job)
         try:
             return await asyncio.shield(job.done)
@@ -136,8 +137,8 @@ class Writer:
             raise LearningPaused(f"the model {model.name} cannot learn: {model.failure}", hint="restart the server")
 
     def admit(self, model: ServedModel, examples: Sequence[Example], size: int) -> None:
-        """Let a commit have examples, whose JSON has so many bytes; raise an error if with all that the commit has already
-        the model would take more memory, or have more classes, than it may."""
+        """Raise an error if a model would take too much memory, or have too many classes. What this commit has admitted
+        already counts; `size` is the bytes of the examples as JSON."""
         learner, limits, admitted = model.newest, self.limits, model.admitted
         classes = learner.classes
         labels: set[Label] = set()
@@ -274,10 +275,11 @@ class Writer:
             with self.log.savepoint():
                 changed = job.write(self)
         except Exception as error:
-            if isinstance(error, sqlite3.Error | DamagedLog) and not isinstance(error, sqlite3.IntegrityError):
+            own = isinstance(error, sqlite3.IntegrityError | sqlite3.DataError)  # the latter where a value is too large
+            if isinstance(error, sqlite3.Error | DamagedLog) and not own:
                 raise  # of the disk, not of this job
             contradiction = Conflict(f"the request contradicts what is in the log: {error}")
-            job.error = contradiction if isinstance(error, sqlite3.IntegrityError) else error
+            job.error = contradiction if own else error
             forget_frames(job.error)
             if isinstance(job, ModelJob) and mark is not None:
                 job.model.go_back(mark)
