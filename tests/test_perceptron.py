@@ -18,6 +18,7 @@ from sklearn.exceptions import ConvergenceWarning
 from rosenblatt import Epoch, Perceptron
 from rosenblatt.engine import train, votes
 from rosenblatt.engine.problems import OneVsOne, OneVsRest, decide, visible
+from rosenblatt.engine.visits import Visits
 from rosenblatt.estimators import targets
 from rosenblatt.estimators.progress import Bar
 from rosenblatt.testing import reference
@@ -243,6 +244,16 @@ def test_several_epochs_in_one_call_equal_epochs_one_by_one(layout, parameters, 
         assert alone.stop_reason_ == other.stop_reason_
         assert np.array_equal(alone.coef_, other.coef_)
         assert np.array_equal(alone.last_coef_, other.last_coef_)
+
+
+def test_few_orders_are_drawn_in_vain(monkeypatch):
+    """One call draws the orders of its epochs in advance, and training may end with the first of them."""
+    drawn, epoch = [], Visits.epoch
+    monkeypatch.setattr(Visits, "epoch", lambda visits: drawn.append(visits) or epoch(visits))
+    clf = Perceptron(tol=None, max_iter=100_000).fit([[1.0], [-1.0]], [1, 0])
+    assert clf.stop_reason_ == "converged"
+    assert clf.n_iter_ <= 3
+    assert len(drawn) <= 100
 
 
 @pytest.mark.parametrize("kind", [np.float64, np.float32])

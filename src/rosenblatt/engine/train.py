@@ -25,6 +25,7 @@ NO_LIMIT = np.iinfo(np.int64).max
 MOST_PENDING = 1 << 23  # numbers, 64 MiB: the largest `pending` with many weight vectors; with one, any size is allowed
 MOST_LOGGED = 4096  # moves that a kernel logs before Python takes them over, unless one batch may have more
 FEW_VISITS = 200_000  # between two looks at the limits: from a few milliseconds to some ten, as long as rows are
+FEW_EPOCHS = 32  # at first; then no more than were made before, for orders are drawn in advance and training may end
 
 
 class NumericFailure(ArithmeticError):
@@ -59,7 +60,7 @@ class Limits(NamedTuple):
         `made` epochs are done, `waited` epochs and `idle` visits have passed since the error fell, and an epoch has `rows`
         visits. As long as there are mistakes, no error that these epochs can have would stop training earlier.
         """
-        most = min(self.epochs - made, max(FEW_VISITS // max(rows, 1), 1))
+        most = min(self.epochs - made, max(FEW_VISITS // max(rows, 1), 1), max(made, FEW_EPOCHS))
         if self.tol is None:
             return most
         return min(most, max(self.patience - waited, -(-(self.visits - idle) // max(rows, 1)), 1))
