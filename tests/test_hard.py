@@ -8,7 +8,7 @@ from math import sqrt
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from scipy.optimize import nnls
 
@@ -155,6 +155,7 @@ def test_orthogonal_rows_attain_the_bound(labels):
     st.integers(5, 40), st.integers(1, 6), st.sampled_from([1e-3, 0.1, 0.7, 1.0]), st.sampled_from([1.0, 2.5, 1e-6]),
     st.booleans(), st.integers(0, 10**6),
 )  # fmt: skip
+@example(7, 2, 1e-3, 1.0, True, 369719)  # turned by very little
 def test_margin_and_radius_are_those_asked_for(rows, features, ratio, radius, rotated, seed):
     instance = with_margin(rows, features, margin=ratio * radius, radius=radius, rotated=rotated, random_state=seed)
     assert instance.X.shape == (rows, features)

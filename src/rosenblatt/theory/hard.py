@@ -280,8 +280,9 @@ def with_margin(
     u = np.eye(d)[0]
     if rotated and d > 1:
         target = _directions(rng, 1, d)[0]
-        mirror = u - target
-        A -= np.outer(A @ mirror, mirror * (2 / (mirror @ mirror)))
+        side = np.copysign(1.0, target[0])  # so that no mirror is short, and none of its digits are lost
+        mirror = u + side * target
+        A = -side * (A - np.outer(A @ mirror, mirror * (2 / (mirror @ mirror))))
         u = target
     order = rng.permutation(n)
     weights = np.where(np.arange(n) < 4, 1.0, 0.0)
