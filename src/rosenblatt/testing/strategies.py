@@ -11,6 +11,7 @@ rows and repeat them, and sizes around those that a loop is cut by.
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 import numpy as np
@@ -88,7 +89,8 @@ def separated(draw, most_rows: int = 20, most_features: int = 4) -> Separated:
         padded = np.hstack([X, np.full((2, 1), constant)])
     unit = normal / np.linalg.norm(normal)
     signs = np.sign(padded @ normal)
-    margin = float((signs * (padded @ unit)).min())
+    least = float(np.abs(padded @ normal).min())
+    margin = math.sqrt(least**2 / (normal @ normal))  # one rounding of a quotient of integers: never above the radius
     radius = float(np.linalg.norm(padded, axis=1).max())
     return Separated(X, (signs > 0).astype(np.int64), unit, margin, radius, constant)
 
