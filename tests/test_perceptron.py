@@ -37,10 +37,12 @@ def learned(clf):
 # Which weights are kept
 
 
-def test_average_is_the_mean_of_the_weights_after_every_example():
-    clf = Perceptron(keep="average", order="cyclic", max_iter=3, tol=None).fit(X, Y)
-    run = reference.learn(X, Y, 2, [range(60)] * 3, multiclass="binary")
-    assert np.allclose(learned(clf), run.average, rtol=1e-15)
+@pytest.mark.parametrize("multiclass", ["binary", "joint", "ovr", "ovo"])
+def test_average_is_the_mean_of_the_weights_after_every_example(multiclass):
+    many, labels = ({}, Y) if multiclass == "binary" else ({"multiclass": multiclass}, MANY)
+    clf = Perceptron(keep="average", order="cyclic", max_iter=3, tol=None, **many).fit(X, labels)
+    run = reference.learn(X, labels, labels.max() + 1, [range(60)] * 3, multiclass=multiclass)
+    assert np.allclose(learned(clf), run.average, rtol=1e-14)
     assert np.array_equal(np.column_stack([clf.last_coef_, clf.last_intercept_]), run.last)
 
 
