@@ -443,6 +443,8 @@ def test_explanations_add_up():
                 assert sum(r.weight - r.rival for r in why.reasons) == pytest.approx(why.margin, abs=1e-3)
     names = [name for name, _ in tagger.weights("X", 100)]
     assert {"form[0]=a", "form[-1]=∅"} <= set(names)
+    shown = {name.removeprefix("form[0]=") for name in names if name.startswith("form[0]=")}
+    assert shown <= {token for x in X for token in x}, "every word is shown by itself"
     assert tagger.transitions_.shape == (len(tagger.classes_) + 1,) * 2
     assert tagger.memory_ > 0
     with pytest.raises(ValueError, match="the label 'Q' is not one of the known classes"):
