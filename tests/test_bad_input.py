@@ -15,7 +15,7 @@ from sklearn.exceptions import DataConversionWarning, NotFittedError
 import rosenblatt
 from rosenblatt import Perceptron
 from rosenblatt.engine.blocks import available_threads
-from rosenblatt.engine.rows import as_rows
+from rosenblatt.engine.rows import all_finite, as_rows
 from rosenblatt.errors import InvalidData, InvalidDataType, InvalidParameter, NumericOverflow, UnknownLabel
 
 rng = np.random.default_rng(0)
@@ -572,3 +572,11 @@ def test_a_matrix_of_numbers_is_not_searched_for_text():
         assert tracemalloc.get_traced_memory()[1] < 2 * X.nbytes
     finally:
         tracemalloc.stop()
+
+
+@pytest.mark.parametrize("strange", [np.nan, np.inf, -np.inf])
+def test_numbers_whose_sum_overflows_are_finite_all_the_same(strange):
+    values = np.full(4, 1e308)
+    assert all_finite(values)
+    values[2] = strange
+    assert not all_finite(values)
