@@ -133,8 +133,22 @@ class Trials:
                     status = {"failed": "caught"}.get(outcome.status, outcome.status) if is_fit else ""
                     last = outcome.test
                     break
+        if status == "survived" and (compiled := self.reach.compiled_tests_of(mutant.file)):
+            status, last, seconds = self._run_compiled(mutant, compiled)
+            batches, used = [*batches, compiled], used + seconds
         place = (mutant.key, room, mutant.file, mutant.line, mutant.operator, mutant.old, mutant.new)
         return Result(*place, status, last if status != "survived" else "", sum(map(len, batches)), round(used, 1))
+
+    def _run_compiled(self, mutant: Mutant, tests: Sequence[Test]) -> tuple[str, str, float]:
+        """Run tests with compiled kernels; return what became of the mutant, the test that failed, and seconds."""
+        runner = Runner(self.tree.folder, compiled=True)
+        try:
+            with self.tree.mutated(mutant.file, mutant.text):
+                outcome = runner.run(_job(tests))
+        finally:
+            runner.close()
+        status = {"passed": "survived", "failed": "caught"}.get(outcome.status, outcome.status)
+        return status, outcome.test, outcome.cpu_seconds
 
     def _passes_alone(self, test: Test) -> bool:
         """Return whether a test passes on the sources as they are; all of its draws, and as plain Python."""

@@ -25,6 +25,7 @@ from bench.mutants.runner import Job, Runner
 FOLDER = Path(__file__).parent
 MODULE = "<module>"  # the name of what is outside of all functions
 FILE_SECONDS = 60.0  # of the processor: tests of a file that are not done by then are not used
+COMPILE_SECONDS = 60.0  # of the processor, for a test that compiles its kernels
 DRAWN_FACTOR = 6  # by which a test that draws its examples takes longer with all of them
 
 
@@ -146,6 +147,7 @@ class Reach:
             table = tomllib.load(file)
         self.skipped: dict[str, str] = table["skipped"]
         self.parts: dict[str, str] = table["parts"]
+        self._compiled: dict[str, list[str]] = table["compiled"]
 
     def stale_files(self) -> list[str]:
         """Return the files of tests that have changed since they were run, or never were."""
@@ -168,6 +170,11 @@ class Reach:
         """
         reached = self._tests(f"{file}::{function}") if function != MODULE else []
         return reached or self._tests(f"{file}::")
+
+    def compiled_tests_of(self, file: str) -> list[Test]:
+        """Return the tests to run with compiled kernels, as `tests.toml` has them."""
+        ids = [each.partition("::") for each in self._compiled.get(file, ())]
+        return [Test(Path(path).stem, name, COMPILE_SECONDS, 1) for path, _, name in ids]
 
     def _tests(self, prefix: str) -> list[Test]:
         found = []

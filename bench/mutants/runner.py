@@ -65,10 +65,17 @@ class Runner:
     ----------
     tree : Path
         The private tree.
+    compiled : bool
+        Whether kernels are compiled; otherwise they run as plain Python.
     """
 
-    def __init__(self, tree: Path):
-        environment = {**os.environ, "NUMBA_DISABLE_JIT": "1", "OMP_NUM_THREADS": "2", "PYTHONHASHSEED": "0"}
+    def __init__(self, tree: Path, compiled: bool = False):
+        environment = {**os.environ, "NUMBA_DISABLE_JIT": "0" if compiled else "1"}
+        environment |= {
+            "OMP_NUM_THREADS": "2",
+            "PYTHONHASHSEED": "0",
+            "ROSENBLATT_CACHE_DIR": str(tree.with_name("kernels")),
+        }
         environment["PYTHONPATH"] = f"{tree / 'src'}{os.pathsep}{tree}"
         self._process = subprocess.Popen(
             [sys.executable, "-m", __spec__.name], cwd=tree, env=environment, text=True,
