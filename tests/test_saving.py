@@ -6,6 +6,7 @@ from __future__ import annotations
 import random
 import warnings
 from functools import cache
+from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -45,9 +46,10 @@ from rosenblatt import (
     rules,
     store,
 )
-from rosenblatt.errors import UnsupportedOperation
+from rosenblatt.errors import DamagedModel, UnsupportedOperation
 from rosenblatt.modelfile import registry
 from rosenblatt.modelfile.container import UnreadableModel
+from rosenblatt.modelfile.values import decode_row
 from rosenblatt.online import OnlinePerceptron, OnlineToBatch
 from rosenblatt.testing import laws
 
@@ -492,3 +494,21 @@ def test_a_norm_that_depends_on_the_columns_is_the_one_it_began_with(tmp_path):
     clf = PNormPerceptron(p="log", max_iter=1).fit(X, y).set_params(fit_intercept=False)
     clf.save(tmp_path / "model")
     assert rosenblatt.load(tmp_path / "model").p_ == clf.p_
+
+
+class Record(NamedTuple):
+    """A row of a history."""
+
+    score: float
+    note: str | None = None
+
+
+def test_a_record_holds_what_its_fields_may():
+    assert decode_row([1.5], Record) == Record(1.5)
+    assert decode_row([2, "so"], Record) == Record(2, "so")
+    for wrong in ([[1.5]], ["1.5"], [None], [1.5, ["so"]]):
+        with pytest.raises(DamagedModel, match=r"(score|note) of a record must be a number; it is"):
+            decode_row(wrong, Record)
+    for wrong in ([], [1.5, None, 2], 1.5):
+        with pytest.raises(DamagedModel, match="is not a record of score, note"):
+            decode_row(wrong, Record)

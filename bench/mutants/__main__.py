@@ -56,12 +56,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--count", type=int, default=300, help="mutants drawn, as many from each room")
     parser.add_argument("--only", nargs="+", metavar="ROOM", default=[*ROOMS, "named"], help="; ".join([*ROOMS, "named"]))
-    parser.add_argument("--again", action="store_true", help="try survivors again")
+    parser.add_argument("--again", action="store_true", help="try survivors without a reason again")
     parser.add_argument("--budget", type=float, default=20.0, help="seconds of the processor for the tests of a mutant")
     parser.add_argument("--known", action="store_true", help="do not look for tests that have changed")
     options = parser.parse_args(arguments)
 
-    results = _load(RESULTS / "results.jsonl")
+    results, reasons = _load(RESULTS / "results.jsonl"), equivalent_mutants()
     chosen = _chosen(options.only, options.seed, options.count)
     with tempfile.TemporaryDirectory(prefix="mutants-") as temporary:
         tree = PrivateTree(Path(temporary) / "tree")
@@ -74,7 +74,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
         for room, mutant in chosen:
             known = results.get(mutant.key)
-            if known is None or (options.again and known.status in ALIVE):
+            is_open = known is not None and known.status in ALIVE and (mutant.file, mutant.old, mutant.new) not in reasons
+            if known is None or (options.again and is_open):
                 results[mutant.key] = result = trials.run(mutant, room)
                 with open(RESULTS / "results.jsonl", "a") as file:
                     file.write(json.dumps(result._asdict()) + "\n")
