@@ -199,6 +199,15 @@ def test_learning_equals_plain_python(decoder, data, margin):
             assert of(tree, scores, pairs) == pytest.approx(of(best, scores, pairs), abs=1e-4)
 
 
+@pytest.mark.parametrize("gold", [(0, 1, 1, 3, 4), (0, 3, 1, 5, 3), (2, 3, 5, 3, 0)])
+def test_a_pair_of_siblings_is_learned_where_the_head_was_right_and_the_word_between_was_not(gold):
+    X = [list(WORDS)]
+    w, _, updates, _ = learned(X, [gold], "eisner", True, 0, Perceptron(0.0, 1.0), 0.0, 3)
+    fitted = parser().fit(X, with_labels([gold]))
+    assert fitted.n_updates_ == updates
+    assert fitted.history_[-1].norm ** 2 == pytest.approx(sum(n * n for n in w.values()))
+
+
 def of(heads, scores, pairs):
     return sum(scores[h, m] + pairs[h, m, s] for m, (h, s) in enumerate(zip(heads, before(heads), strict=True), 1))
 
