@@ -4,9 +4,11 @@ import gzip
 import sqlite3
 import time
 import uuid
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 
 import pytest
+from xxhash import xxh64
 
 pytest.importorskip("fastapi")
 pytest.importorskip("uvloop")
@@ -14,11 +16,12 @@ pytest.importorskip("uvloop")
 from bench.server import Server
 from rosenblatt.errors import Conflict, DamagedLog, InvalidParameter, UnknownEntry
 from rosenblatt.serve import Client, replay
-from rosenblatt.serve.archive import parse_date
+from rosenblatt.serve.archive import archived_entries, parse_date
 from rosenblatt.serve.backup import back_up
 from rosenblatt.serve.check import check_folder
-from rosenblatt.serve.log import BaseRecord, Log
+from rosenblatt.serve.log import ArchiveRecord, BaseRecord, Log
 from rosenblatt.serve.snapshots import States
+from rosenblatt.serve.state import LEARN, Entry, entry_to_line
 
 
 @pytest.fixture(scope="module")
@@ -126,7 +129,7 @@ def test_what_cannot_be_archived_is_refused(model):
         model.archive()
     with pytest.raises(InvalidParameter, match="ISO 8601"):
         model.archive(before="yesterday")
-    with pytest.raises(InvalidParameter):  # nothing is that old
+    with pytest.raises(InvalidParameter, match="before must be a date after entry 1"):
         model.archive(before="2001-01-01")
     seq = model.set_back(6)
     with pytest.raises(Conflict, match="sets the model back to entry 6") as refusal:
@@ -215,3 +218,48 @@ def test_a_deleted_model_leaves_nothing_of_its_archive_in_the_log(server, model)
             time.sleep(0.05)
         client.create(model.name).learn_one({"a": 1.0}, "a")
         assert client.model(model.name).describe()["archived"] == 0
+
+
+def test_archives_and_going_back_at_once_leave_a_log_that_is_whole(server):
+    """Of two equal archives one is made, and going back to a state that it archives is refused, or comes before it."""
+    for start in range(3):
+        with client_of(server) as client:
+            model = client.create(f"contended-{start}")
+            for number in range(12):
+                model.learn_one({"x": number}, "ab"[number % 2])
+
+        def ask(number, name=model.name):
+            with client_of(server) as client:
+                try:
+                    return client.model(name).archive(to=8) if number < 2 else client.model(name).set_back(5)
+                except (InvalidParameter, Conflict, UnknownEntry) as refusal:
+                    return refusal
+
+        with ThreadPoolExecutor(3) as pool:
+            answers = [*pool.map(ask, range(3))]
+        archives = [answer for answer in answers[:2] if isinstance(answer, dict)]
+        assert len(archives) == (0 if isinstance(answers[0], Conflict) else 1)
+        assert all((server.folder / "archive" / archive["file"]).exists() for archive in archives)
+    server.stop()
+    assert check_folder(server.folder).problems == ()
+    server.start()
+
+
+def test_every_damaged_byte_of_an_archive_is_a_damaged_log(tmp_path):
+    entries = [Entry(seq, seq, LEARN, b'{"examples":[{"x":{"a":1},"y":"p"}]}') for seq in range(1, 4)]
+    lines = b"".join(entry_to_line(entry) + b"\n" for entry in entries)
+    path = tmp_path / "archive.gz"
+    record = ArchiveRecord(1, 1, 3, 0, path.name, xxh64(lines).hexdigest(), len(lines))
+    packed = gzip.compress(lines, mtime=0)
+    path.write_bytes(packed)
+    assert [entry.seq for entry in archived_entries(path, record)] == [1, 2, 3]
+    refused = 0
+    for place in range(len(packed)):
+        path.write_bytes(packed[:place] + bytes([packed[place] ^ 0x55]) + packed[place + 1 :])
+        try:
+            found = [*archived_entries(path, record)]
+        except DamagedLog:
+            refused += 1
+        else:  # a byte of the header that says nothing of the content
+            assert [entry.payload for entry in found] == [entry.payload for entry in entries]
+    assert refused > len(packed) - 10

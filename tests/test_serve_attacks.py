@@ -14,6 +14,7 @@ import time
 import weakref
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, suppress
+from types import SimpleNamespace
 
 import pytest
 from hypothesis import given
@@ -24,21 +25,35 @@ pytest.importorskip("uvloop")
 
 from bench.server import Server
 from rosenblatt import PassiveAggressiveRegressor, Perceptron
-from rosenblatt.errors import LearningPaused, LimitExceeded, RosenblattError
+from rosenblatt.errors import FormatError, InvalidData, LearningPaused, LimitExceeded, RosenblattError
 from rosenblatt.serve.answers import PIECE_BYTES, UnsentAnswers
 from rosenblatt.serve.check import check_folder
 from rosenblatt.serve.disk import DiskSpace
+from rosenblatt.serve.folder import cut_wal
 from rosenblatt.serve.guard import Guard
 from rosenblatt.serve.guard import _Request as guard_request
 from rosenblatt.serve.history import History, WrongExample
 from rosenblatt.serve.learners import COPIES, LEAST_REMEMBERED, EstimatorLearner, make_learner
+from rosenblatt.serve.learning import checked_examples, put_stored_rows
 from rosenblatt.serve.limits import Limits, parsed_bytes
 from rosenblatt.serve.log import Log, LogReader, ModelRecord, first_chain
 from rosenblatt.serve.metrics import Metrics
 from rosenblatt.serve.predictions import PredictionStore
 from rosenblatt.serve.served_model import ServedModel
 from rosenblatt.serve.server import load_models
-from rosenblatt.serve.state import CREATE, LEARN, Entry, Example, State, create, read_specification, write_specification
+from rosenblatt.serve.service import parse_lines
+from rosenblatt.serve.spool import SpooledFile
+from rosenblatt.serve.state import (
+    CREATE,
+    LEARN,
+    Entry,
+    Example,
+    State,
+    create,
+    entry_from_line,
+    read_specification,
+    write_specification,
+)
 from rosenblatt.serve.text import TextFeatures
 from rosenblatt.serve.writer import Writer
 
@@ -634,3 +649,80 @@ def test_a_log_that_is_read_while_it_grows_is_not_taken_for_damaged(tmp_path):
         finally:
             stopped.set()
             thread.join()
+
+
+def test_cutting_a_write_ahead_log_waits_for_no_reader(tmp_path):
+    with closing(sqlite3.connect(tmp_path / "x", isolation_level=None, timeout=1_000)) as database:
+        database.execute("PRAGMA journal_mode = WAL")
+        database.execute("CREATE TABLE t (a)")
+        with closing(sqlite3.connect(tmp_path / "x", isolation_level=None)) as reader:
+            reader.execute("BEGIN")
+            reader.execute("SELECT count(*) FROM t").fetchall()
+            database.execute("INSERT INTO t VALUES (1)")
+            assert not cut_wal(database)  # or it would wait for 1,000 seconds
+        assert database.execute("PRAGMA busy_timeout").fetchone() == (1_000_000,)
+        assert cut_wal(database)
+    assert not (tmp_path / "x-wal").exists() or not (tmp_path / "x-wal").stat().st_size
+
+
+def test_rows_that_ids_stand_for_and_features_of_texts_count_too(tmp_path):
+    limits = Limits(parsed_bytes=100_000)
+    store = PredictionStore(tmp_path, limits, DiskSpace(tmp_path, limits))
+    rows = [{"x": {f"f{k}": 1 for k in range(100)}}] * 10
+    ids = store.ids(store.store(1, json.dumps({"examples": rows}).encode()), 10)
+    model = ServedModel(
+        ModelRecord(1, "m", 0), create(Entry(1, 0, CREATE, write_specification(read_specification({})))), b"", 0
+    )
+    service = SimpleNamespace(store=store, limits=limits)
+    few, many = ([{"id": id, "y": "a"} for id in ids[:count]] for count in (5, 10))
+    assert asyncio.run(put_stored_rows(service, model, few))
+    with pytest.raises(LimitExceeded, match="parsed_bytes"):
+        asyncio.run(put_stored_rows(service, model, many))
+    texts = [{"text": " ".join(f"w{k}" for k in range(200)), "y": "a"}] * 2  # 399 features each
+    with pytest.raises(LimitExceeded, match="parsed_bytes") as refusal:
+        asyncio.run(checked_examples(service, model, texts))
+    assert refusal.value.row == 2
+    assert len(asyncio.run(checked_examples(service, model, texts[:1]))) == 1
+    store.close()
+
+
+@pytest.mark.parametrize("time", [-1, 10**17, 10**30])
+def test_an_entry_that_was_written_at_no_time_is_refused(time):
+    with pytest.raises(FormatError, match="until the year 9999"):
+        entry_from_line(f'{{"seq":1,"time":{time},"create":{{}}}}'.encode(), 1)
+
+
+def test_lines_are_found_as_split_finds_them():
+    body = b'\n\n {"a": 1} \r\n[]\n  \n2'
+    found = asyncio.run(parse_lines(body, 10))
+    assert [value for _, value in found] == [{"a": 1}, [], 2]
+    with pytest.raises(FormatError) as refusal:
+        asyncio.run(parse_lines(body + b"\nno", 10))
+    assert refusal.value.line == 7
+    with pytest.raises(InvalidData):
+        asyncio.run(parse_lines(b"\n \n", 10))
+
+
+def test_room_that_was_taken_for_a_temporary_file_is_given_back(tmp_path, monkeypatch):
+    limits = Limits(disk_bytes=1 << 20)
+    disk = DiskSpace(tmp_path, limits)
+    file = SpooledFile(tmp_path, disk)
+    file.write([b"x" * 300_000])
+    with pytest.raises(LimitExceeded):
+        file.write([b"x" * 900_000])
+
+    async def gone(message):
+        raise ConnectionError
+
+    with pytest.raises(ConnectionError):
+        asyncio.run(file.response("text/plain")({}, None, gone))
+    assert disk._reserved == 0
+    again, sent = SpooledFile(tmp_path, disk), []
+    again.write([b"x" * 300_000, b"y" * 300_000])
+
+    async def send(message):
+        sent.append(message.get("body", b""))
+
+    asyncio.run(again.response("text/plain")({}, None, send))
+    assert b"".join(sent) == b"x" * 300_000 + b"y" * 300_000
+    assert disk._reserved == 0
