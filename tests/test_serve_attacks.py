@@ -466,6 +466,9 @@ def test_an_import_stays_within_the_memory_of_a_model(server, tmp_path):
         refused = connection.request("POST", "/models/m/log", b"\n".join(lines), **NDJSON)
         assert (refused.status, refused.json()["limit"]) == (507, "model_bytes")
         assert refused.json()["entry"] < 40
+        bad = b'{"seq":2,"time":0,"learn":[{"x":{"a":1},"y":"p"},{"x":{"a":1},"y":"q"},{"x":{"a":1}}]}'
+        refused = connection.request("POST", "/models/m/log", lines[0] + b"\n" + bad, **NDJSON)
+        assert (refused.status, refused.json()["entry"], refused.json()["row"]) == (422, 2, 2)
         long = json.dumps({"seq": 2, "time": 0, "learn": [{"text": "x" * 4_000_000, "y": "a"}]}).encode()
         refused = connection.request("POST", "/models/m/log", lines[0] + b"\n" + long, **NDJSON)
         assert (refused.status, refused.json()["line"]) == (413, 2)
