@@ -199,12 +199,12 @@ def test_learning_equals_plain_python(decoder, data, margin):
             assert of(tree, scores, pairs) == pytest.approx(of(best, scores, pairs), abs=1e-4)
 
 
-@pytest.mark.parametrize("gold", [(0, 1, 1, 3, 4), (0, 3, 1, 5, 3), (2, 3, 5, 3, 0)])
-def test_a_pair_of_siblings_is_learned_where_the_head_was_right_and_the_word_between_was_not(gold):
-    X = [list(WORDS)]
-    w, _, updates, _ = learned(X, [gold], "eisner", True, 0, Perceptron(0.0, 1.0), 0.0, 3)
-    fitted = parser().fit(X, with_labels([gold]))
-    assert fitted.n_updates_ == updates
+def test_pairs_of_siblings_are_learned_where_the_head_was_right_and_the_word_between_was_not():
+    """The same sentence with two trees: in both the last word hangs on the second, but only in one beside the third."""
+    X, golds = [list(WORDS[:4])] * 2, [(2, 0, 2, 2), (2, 0, 4, 2)]
+    w, _, updates, mistakes = learned(X, golds, "eisner", True, 0, Perceptron(0.0, 1.0), 0.0, 3)
+    fitted = parser(margin=0.0).fit(X, with_labels(golds))
+    assert (fitted.n_updates_, fitted.n_mistakes_) == (updates, mistakes)
     assert fitted.history_[-1].norm ** 2 == pytest.approx(sum(n * n for n in w.values()))
 
 
@@ -250,11 +250,11 @@ def test_collinss_bound(seed, candidates):
                 radius = max(radius, sum(n * n for n in delta.values()))
     if not kept:
         return
-    most = radius * sum(n * n for n in u.values())
-    fitted = parser(margin=0.0, max_iter=most + 1, candidates=candidates).fit(
+    fitted = parser(margin=0.0, max_iter=500, candidates=candidates).fit(
         [x for x, _ in kept], with_labels(z for _, z in kept)
     )
-    assert 0 < fitted.n_updates_ * min(gaps) ** 2 <= most  # in whole numbers, which do not round
+    delta = min(gaps) / np.sqrt(sum(n * n for n in u.values()))
+    assert 0 < fitted.n_updates_ <= radius / delta**2
     assert fitted.stop_reason_ == "converged"
     if candidates is None:
         found = fitted.set_params(keep="last").predict([x for x, _ in kept])
