@@ -123,7 +123,7 @@ class Trials:
         tests = self.reach.tests_of(mutant.file, mutant.function)
         used, status, last = 0.0, "", ""
         while not status:
-            batches = _batches([test for test in tests if self._fit.get(test, True)], mutant.file, self.budget)
+            batches = self._batches([test for test in tests if self._fit.get(test, True)], mutant.file)
             status = "survived"
             for batch in batches:
                 with self.tree.mutated(mutant.file, mutant.text):
@@ -139,6 +139,36 @@ class Trials:
             batches, used = [*batches, compiled], used + seconds
         place = (mutant.key, room, mutant.file, mutant.line, mutant.operator, mutant.old, mutant.new)
         return Result(*place, status, last if status != "survived" else "", sum(map(len, batches)), round(used, 1))
+
+    def _batches(self, tests: Sequence[Test], source: str) -> list[list[Test]]:
+        """Return at most two batches of tests: the docstring of the source and the tests of one file, then others."""
+        module = ".".join(["rosenblatt", *source.removesuffix(".py").split("/")])
+        docstring = [test for test in tests if test.name == f"test_docstrings_run[{module}]"]
+        by_file: dict[str, list[Test]] = defaultdict(list)
+        for test in tests:
+            if test not in docstring:
+                by_file[test.file].append(test)
+
+        words = {word for part in source.removesuffix(".py").split("/") for word in part.split("_")}
+        stem = set(Path(source).stem.split("_"))
+        nearest = self.reach.nearest(source)
+
+        def closeness(file: str) -> tuple[float, ...]:
+            own = set(file.removeprefix("test_").split("_"))
+            share = len(by_file[file]) / by_file[file][0].among
+            return -len(own & stem), file not in nearest, -len(own & words) / len(own), -share
+
+        batches = [docstring, []]
+        left = self.budget
+        for place, file in enumerate(sorted(by_file, key=closeness)[:MOST_FILES]):
+            most = MIRROR_SHARE * self.budget if place == 0 else left / 3
+            for test in sorted(by_file[file], key=lambda test: test.seconds):
+                if test.seconds > most:
+                    break
+                batches[min(place, 1)].append(test)
+                most -= test.seconds
+                left -= test.seconds
+        return [batch for batch in batches if batch]
 
     def _run_compiled(self, mutant: Mutant, tests: Sequence[Test]) -> tuple[str, str, float]:
         """Run tests with compiled kernels; return what became of the mutant, the test that failed, and seconds."""
@@ -156,36 +186,6 @@ class Trials:
         if test not in self._fit:
             self._fit[test] = self.runner.run(_job([test])).status == "passed"
         return self._fit[test]
-
-
-def _batches(tests: Sequence[Test], source: str, budget: float) -> list[list[Test]]:
-    """Return the tests to run, at most two batches of them: the source's docstring and those of one file, then others."""
-    module = ".".join(["rosenblatt", *source.removesuffix(".py").split("/")])
-    docstring = [test for test in tests if test.name == f"test_docstrings_run[{module}]"]
-    by_file: dict[str, list[Test]] = defaultdict(list)
-    for test in tests:
-        if test not in docstring:
-            by_file[test.file].append(test)
-
-    words = {word for part in source.removesuffix(".py").split("/") for word in part.split("_")}
-    stem = set(Path(source).stem.split("_"))
-
-    def closeness(file: str) -> tuple[float, ...]:
-        own = set(file.removeprefix("test_").split("_"))
-        share = len(by_file[file]) / by_file[file][0].among
-        return -len(own & stem), -len(own & words) / len(own), -share
-
-    batches = [docstring, []]
-    left = budget
-    for place, file in enumerate(sorted(by_file, key=closeness)[:MOST_FILES]):
-        most = MIRROR_SHARE * budget if place == 0 else left / 3
-        for test in sorted(by_file[file], key=lambda test: test.seconds):
-            if test.seconds > most:
-                break
-            batches[min(place, 1)].append(test)
-            most -= test.seconds
-            left -= test.seconds
-    return [batch for batch in batches if batch]
 
 
 def _job(tests: Sequence[Test]) -> Job:

@@ -147,6 +147,7 @@ class Reach:
             table = tomllib.load(file)
         self.skipped: dict[str, str] = table["skipped"]
         self.parts: dict[str, str] = table["parts"]
+        self._nearest: dict[str, list[str]] = table["nearest"]
         self._compiled: dict[str, list[str]] = table["compiled"]
 
     def stale_files(self) -> list[str]:
@@ -170,6 +171,11 @@ class Reach:
         """
         reached = self._tests(f"{file}::{function}") if function != MODULE else []
         return reached or self._tests(f"{file}::")
+
+    def nearest(self, file: str) -> list[str]:
+        """Return the files of tests to try first for a source, of the longest part of its name that `tests.toml` has."""
+        parts = [part for part in self._nearest if file.startswith(part)]
+        return self._nearest[max(parts, key=len)] if parts else []
 
     def compiled_tests_of(self, file: str) -> list[Test]:
         """Return the tests to run with compiled kernels, as `tests.toml` has them."""
