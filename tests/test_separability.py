@@ -344,3 +344,10 @@ def test_the_plane_in_floats_separates_too():
     huge = replace(proof, w=tuple(v * 10**400 for v in proof.w), b=proof.b * 10**400)
     for w, b in (proof.plane, huge.plane):
         assert (y * (X @ w + b) > 0).all()
+
+
+def test_nothing_is_said_unless_it_is_asked_for(capsys):
+    assert separability([[1.0], [2.0]], [0, 1])
+    assert capsys.readouterr() == ("", "")
+    assert separability([[1.0], [2.0]], [0, 1], verbose=True)
+    assert capsys.readouterr().err
