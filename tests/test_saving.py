@@ -49,7 +49,7 @@ from rosenblatt import (
 from rosenblatt.errors import DamagedModel, UnsupportedOperation
 from rosenblatt.modelfile import registry
 from rosenblatt.modelfile.container import UnreadableModel
-from rosenblatt.modelfile.values import decode_row
+from rosenblatt.modelfile.values import decode_number, decode_row
 from rosenblatt.online import OnlinePerceptron, OnlineToBatch
 from rosenblatt.testing import laws
 
@@ -509,6 +509,8 @@ def test_a_record_holds_what_its_fields_may():
     for wrong in ([[1.5]], ["1.5"], [None], [1.5, ["so"]]):
         with pytest.raises(DamagedModel, match=r"(score|note) of a record must be a number; it is"):
             decode_row(wrong, Record)
+    with pytest.raises(DamagedModel, match="a number is needed, not 'one'"):
+        decode_number("one")
     for wrong in ([], [1.5, None, 2], 1.5):
         with pytest.raises(DamagedModel, match="is not a record of score, note"):
             decode_row(wrong, Record)
