@@ -370,6 +370,8 @@ def test_numbers_to_predict_take_no_memory_as_labels_do(tmp_path):
     with Log(tmp_path / "folder") as log:
         writer = Writer(log, Limits(), None, Metrics())
         writer.admit(model, [Example({"a": 1.0}, k + 0.5, 1.0, {}) for k in range(2_000)], 40_000)
+        assert len(model.admitted.rows) == 2_000
+        assert model.admitted.labels == set()
         writer.states.close()
 
 
