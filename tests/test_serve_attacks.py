@@ -442,6 +442,9 @@ def test_large_bodies_count_by_what_they_are_parsed_to(tmp_path):
     first, second = request_of(guard), request_of(guard)
     first._hold_values(lists)
     assert guard.held_bytes == len(lists) + parsed_bytes(lists)
+    small = request_of(Guard(None, None, limits))
+    small._hold_values(b"[]" * 4_000)  # so little that an upper limit will do
+    assert small.guard.held_bytes == 37 * 8_000
     with pytest.raises(LimitExceeded, match="queued_bytes"):
         second._hold_values(lists)
     guard.held_bytes -= first.held

@@ -41,6 +41,7 @@ SECURITY_HEADERS = [
     (b"cross-origin-opener-policy", b"same-origin"),
 ]
 _SMALL_BODY = 1 << 12  # bytes: the values of what is smaller are not worth counting
+_MOST_VALUES = 36  # bytes that the values of a byte of JSON take, at most about
 _MODEST_BODY = 1 << 18  # bytes: for what is smaller …
 _MODEST_SHARE = 8  # … one part of so many of `queued_bytes` is kept, so that large bodies cannot take all of it
 _NO_STORE = (b"cache-control", b"no-store")
@@ -300,11 +301,13 @@ class _Request:
         """Count what a body takes when it is parsed too; one that is alone may take as much as it does."""
         if len(body) < _SMALL_BODY:
             return
-        guard, values = self.guard, parsed_bytes(body)
+        guard, most = self.guard, self.guard.limits.queued_bytes
+        others, values = guard.held_bytes - self.held, _MOST_VALUES * len(body)
+        if others + values > most // 2 or values > guard.limits.parsed_bytes:  # only then it is worth looking closer
+            values = parsed_bytes(body)
         if values > guard.limits.parsed_bytes:
             raise LimitExceeded("parsed_bytes", values, guard.limits.parsed_bytes, hint="send less in one request")
-        others, size = guard.held_bytes - self.held, len(body) + values
-        most = guard.limits.queued_bytes
+        size = len(body) + values
         if len(body) > _MODEST_BODY:
             most -= most // _MODEST_SHARE
         if others and others + size > most:

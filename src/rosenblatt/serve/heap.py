@@ -6,8 +6,9 @@ from __future__ import annotations
 import ctypes
 
 _TRIM_THRESHOLD, _MMAP_THRESHOLD, _ARENA_MAX = -1, -3, -8  # what mallopt can set
-LARGE_BLOCK = 1 << 20  # bytes: larger ones go back at once
-MOST_ARENAS = 2  # of memory, which threads share
+LARGE_BLOCK = 8 << 20  # bytes: larger ones go back at once
+MUCH_FREE = 64 << 20  # bytes at the end of the heap; with less, each batch would get its pages from the system again
+MOST_ARENAS = 4  # of memory, which threads share
 
 
 class Heap:
@@ -19,7 +20,7 @@ class Heap:
         mallopt = getattr(library, "mallopt", None)
         if mallopt is not None:
             mallopt(_MMAP_THRESHOLD, LARGE_BLOCK)
-            mallopt(_TRIM_THRESHOLD, LARGE_BLOCK)
+            mallopt(_TRIM_THRESHOLD, MUCH_FREE)
             mallopt(_ARENA_MAX, MOST_ARENAS)
 
     def trim(self) -> None:

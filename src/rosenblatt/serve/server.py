@@ -37,7 +37,7 @@ from rosenblatt.serve.writer import Writer
 
 SWITCH_SECONDS = 0.0005  # after which one thread lets another one run: a prediction waits no longer for a learner
 BACKLOG = 1024
-MUCH_HELD = 16 << 20  # bytes of requests, after which memory is given back
+MUCH_HELD = 128 << 20  # bytes of requests, after which memory is given back
 LAST_PORT = 65_535
 TIDY_SECONDS = 2.0
 

@@ -8,6 +8,7 @@ import base64
 import binascii
 import json
 from bisect import bisect_left, bisect_right
+from collections import deque
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -23,7 +24,7 @@ from rosenblatt.errors import (
     shown,
 )
 from rosenblatt.online.rows import check_weight
-from rosenblatt.serve.history import History, WrongExample
+from rosenblatt.serve.history import MOST_EXAMPLES, History, WrongExample
 from rosenblatt.serve.learners import Label, Row, ServedLearner, Specification, make_learner
 from rosenblatt.serve.limits import Limits
 from rosenblatt.serve.text import TextFeatures
@@ -282,6 +283,7 @@ def learn_examples(learner: ServedLearner, examples: Sequence[Example], history:
     """
     begun, all_wrong, learned = learner.mistakes, 0, 0
     refused = []
+    last_wrong: deque[WrongExample] = deque(maxlen=MOST_EXAMPLES)
     for place, (row, label, weight, received) in enumerate(examples):
         if not weight:
             continue  # an example of weight zero is not there
@@ -299,7 +301,9 @@ def learn_examples(learner: ServedLearner, examples: Sequence[Example], history:
         if wrong:
             all_wrong += 1
             shown_part = {name: received[name] for name in ("x", "text") if name in received}
-            history.keep(WrongExample(seq, place, time, label, predicted, shown_part))
+            last_wrong.append(WrongExample(seq, place, time, label, predicted, shown_part))
+    for example in last_wrong:
+        history.keep(example)
     return Outcome(learned, learner.mistakes - begun, all_wrong, tuple(refused))
 
 
