@@ -280,6 +280,7 @@ class _Request:
                 return False
             guard.held_bytes += self.size - self.held
             self.held = self.size
+            guard.most_held_bytes = max(guard.most_held_bytes, guard.held_bytes)
             most = guard.limits.queued_bytes
             if self.size > _MODEST_BODY:
                 most -= most // _MODEST_SHARE
