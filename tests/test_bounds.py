@@ -569,3 +569,10 @@ def test_every_argument_of_a_theorem_is_documented(name):
     theorem = bounds.THEOREMS[name]
     for argument in inspect.signature(theorem).parameters:
         assert f"\n{argument} : " in theorem.__doc__
+
+
+def test_boundedness_of_rows_of_rank_three_is_the_recurrence_written_out():
+    """R = 1 and spreads of 1: D₂ = 1 + L₂ + 1 with L₂ = 2·2·√2·8, and q³⁻¹ with q = 4√2·D₂."""
+    before = 1 + (2 * (1 + 1) * math.sqrt(2) * 8 + 1)
+    reach = 2 * (before**2 + 1) * math.sqrt(3) * (4 * math.sqrt(2) * before) ** 2 + 1
+    assert bounds.boundedness(1.0, [1.0, 1.0, 1.0]) == pytest.approx(reach + before, rel=1e-12)

@@ -250,12 +250,14 @@ def test_dask_arrays_frames_and_bags(client, tmp_path):
 def test_mixing_has_the_manners_of_scikit_learn(client):
     import dask.array as da
     from sklearn.base import clone
+    from sklearn.exceptions import NotFittedError
 
     X, y = separable()
     mixing = cluster.Mixing(Perceptron(), client=client, shards=3)
     assert repr(clone(mixing)).startswith("Mixing(")
-    with pytest.raises(Exception, match="not fitted"):
-        mixing.predict(X)
+    for answer in (mixing.predict, mixing.decision_function):
+        with pytest.raises(NotFittedError, match="not fitted"):
+            answer(X)
     fitted = mixing.fit(X, y)
     assert fitted.score(X, y) == 1.0
     assert fitted.report_.shards == 3

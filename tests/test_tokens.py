@@ -237,3 +237,16 @@ def test_of_commands_at_the_same_moment_none_is_lost(tmp_path):
     running = [subprocess.Popen([sys.executable, "-c", code, str(tmp_path), str(i)]) for i in range(4)]
     assert [process.wait(timeout=60) for process in running] == [0] * 4
     assert sorted(token.name for token in list_tokens(tmp_path)) == sorted("0123" * 5)
+
+
+@pytest.mark.parametrize(
+    ("content", "problem"),
+    [
+        (json.dumps({"version": 2, "tokens": []}), "version 2 is not 1"),
+        (json.dumps({"version": 1, "tokens": [entry(), entry()]}), "two tokens have the same id"),
+    ],
+)
+def test_what_is_wrong_with_a_list_of_tokens_is_said(content, problem, tmp_path):
+    (tmp_path / "tokens.json").write_text(content)
+    with pytest.raises(DamagedTokens, match=problem):
+        list_tokens(tmp_path)
