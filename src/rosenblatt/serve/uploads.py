@@ -58,11 +58,6 @@ class UploadedLog:
         self._lines.close()
         self._outcomes.close()
 
-    @property
-    def size(self) -> int:
-        """The bytes of all lines."""
-        return self._lines.size
-
     def write(self, piece: bytes) -> None:
         """Add a piece of it.
 
